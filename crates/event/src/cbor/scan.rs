@@ -1,0 +1,297 @@
+//! Is this one well-formed item, and are these its canonical bytes?
+
+use super::read::{Head, HeadError, Reader};
+use super::write;
+
+/// What a scan demands beyond definite-length well-formedness.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The bytes must be the canonical ones: shortest heads and floats, map keys sorted and unique.
+    pub canonical: bool,
+    /// Text strings must be UTF-8.
+    pub utf8: bool,
+    /// How deep arrays, maps and tags in tags may nest.
+    pub max_depth: usize,
+    /// How many elements an array, and how many pairs a map, may have.
+    pub max_len: u64,
+}
+
+impl Rules {
+    /// The limits Starling's reader has, and so ours: R1 writes nothing that either would refuse to read.
+    pub const MAX_DEPTH: usize = 32;
+    /// See [`Self::MAX_DEPTH`].
+    pub const MAX_LEN: u64 = 131_072;
+
+    /// What R1 writes, and all that it accepts in a v2 payload.
+    pub const CANONICAL: Self =
+        Self { canonical: true, utf8: true, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
+
+    /// What Starling's reader takes for well-formed.
+    pub const READABLE: Self =
+        Self { canonical: false, utf8: false, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
+
+    /// What Starling's writer takes for well-formed: it knows no limits.
+    pub const WRITABLE: Self = Self { canonical: false, utf8: false, max_depth: usize::MAX, max_len: u64::MAX };
+}
+
+/// Why bytes were refused, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem} at byte {offset}")]
+pub struct Malformed {
+    /// What is wrong.
+    pub problem: Problem,
+    /// Where it was noticed.
+    pub offset: usize,
+}
+
+/// What can be wrong with CBOR bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The bytes end inside an item.
+    #[error("the item is cut off")]
+    Truncated,
+    /// Bytes follow the item.
+    #[error("there are bytes after the item")]
+    TrailingBytes,
+    /// An undefined head or simple value.
+    #[error("a reserved encoding is used")]
+    Reserved,
+    /// A "break" outside of an item of indefinite length.
+    #[error("an unexpected break code")]
+    UnexpectedBreak,
+    /// Indefinite lengths are refused everywhere.
+    #[error("an item of indefinite length is not allowed")]
+    Indefinite,
+    /// Too many levels of arrays, maps or tags.
+    #[error("the nesting is deeper than allowed")]
+    TooDeep,
+    /// Too many elements in one array or pairs in one map.
+    #[error("an array or map has more elements than allowed")]
+    TooLong,
+    /// Text that is not UTF-8.
+    #[error("a text string is not UTF-8")]
+    NotUtf8,
+    /// A shorter encoding of the same value exists.
+    #[error("a value is not in its shortest form")]
+    NotShortest,
+    /// Map keys out of order, or twice the same.
+    #[error("map keys are not sorted and unique")]
+    KeyOrder,
+}
+
+/// Checks that `bytes` are exactly one item that keeps `rules`.
+pub fn check(bytes: &[u8], rules: Rules) -> Result<(), Malformed> {
+    let end = item_end(bytes, rules)?;
+    if end == bytes.len() { Ok(()) } else { Err(Malformed { problem: Problem::TrailingBytes, offset: end }) }
+}
+
+/// Where the first item of `bytes` ends, if it keeps `rules`.
+pub fn item_end(bytes: &[u8], rules: Rules) -> Result<usize, Malformed> {
+    Scanner { reader: Reader::new(bytes), bytes, rules, open: Vec::new() }.run()
+}
+
+struct Scanner<'a> {
+    reader: Reader<'a>,
+    bytes: &'a [u8],
+    rules: Rules,
+    open: Vec<Container>,
+}
+
+/// An array, a map or a tag whose content is not complete yet.
+struct Container {
+    /// Items still to come; a map's pair counts as two.
+    remaining: u64,
+    map: Option<MapKeys>,
+}
+
+/// Where the keys of an open map stand, to compare neighbours.
+struct MapKeys {
+    current: usize,
+    previous: Option<(usize, usize)>,
+}
+
+impl<'a> Scanner<'a> {
+    fn run(mut self) -> Result<usize, Malformed> {
+        loop {
+            let start = self.reader.position();
+            let head = self.reader.head().map_err(|err| match err {
+                HeadError::Truncated => Malformed { problem: Problem::Truncated, offset: self.bytes.len() },
+                HeadError::Reserved => Malformed { problem: Problem::Reserved, offset: start },
+            })?;
+            let content = self.item(head).map_err(|problem| Malformed { problem, offset: start })?;
+            match content {
+                Content::Complete => {
+                    if self.close(start)? {
+                        return Ok(self.reader.position());
+                    }
+                }
+                Content::Open(container) => {
+                    if self.open.len() >= self.rules.max_depth {
+                        return Err(Malformed { problem: Problem::TooDeep, offset: start });
+                    }
+                    self.open.push(container);
+                }
+            }
+        }
+    }
+
+    /// Takes the rest of an item whose head was read.
+    fn item(&mut self, head: Head) -> Result<Content, Problem> {
+        if head.is_indefinite() {
+            return Err(match head.major {
+                7 => Problem::UnexpectedBreak,
+                2..=5 => Problem::Indefinite,
+                _ => Problem::Reserved,
+            });
+        }
+        if self.rules.canonical && !head.shortest && head.major != 7 {
+            return Err(Problem::NotShortest);
+        }
+        match head.major {
+            0 | 1 => Ok(Content::Complete),
+            2 => self.string(head.argument).map(|_| Content::Complete),
+            3 => {
+                let text = self.string(head.argument)?;
+                if self.rules.utf8 && std::str::from_utf8(text).is_err() {
+                    return Err(Problem::NotUtf8);
+                }
+                Ok(Content::Complete)
+            }
+            4 | 5 if head.argument > self.rules.max_len => Err(Problem::TooLong),
+            4 => Ok(Content::container(head.argument, None)),
+            5 => {
+                let items = head.argument.checked_mul(2).ok_or(Problem::TooLong)?;
+                Ok(Content::container(items, Some(MapKeys { current: self.reader.position(), previous: None })))
+            }
+            6 => Ok(Content::container(1, None)),
+            _ => self.simple(head).map(|()| Content::Complete),
+        }
+    }
+
+    fn string(&mut self, len: u64) -> Result<&'a [u8], Problem> {
+        self.reader.take(len).ok_or(Problem::Truncated)
+    }
+
+    fn simple(&self, head: Head) -> Result<(), Problem> {
+        match head.info {
+            24 if head.argument < 32 => Err(Problem::Reserved),
+            25..=27 if self.rules.canonical => {
+                let mut shortest = Vec::with_capacity(9);
+                write::float(&mut shortest, float_value(head));
+                let end = self.reader.position();
+                if self.bytes[..end].ends_with(&shortest) && shortest[0] & 0x1f == head.info {
+                    Ok(())
+                } else {
+                    Err(Problem::NotShortest)
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts a complete item off its containers; true when the outermost one is complete too.
+    fn close(&mut self, start: usize) -> Result<bool, Malformed> {
+        let mut start = start;
+        while let Some(container) = self.open.last_mut() {
+            let end = self.reader.position();
+            if let Some(keys) = &mut container.map {
+                // An even number to come: what ended just now was a value, the next key starts here.
+                if container.remaining % 2 == 1 {
+                    keys.current = end;
+                } else if self.rules.canonical {
+                    let key = &self.bytes[keys.current..end];
+                    if keys.previous.is_some_and(|(from, to)| &self.bytes[from..to] >= key) {
+                        return Err(Malformed { problem: Problem::KeyOrder, offset: start });
+                    }
+                    keys.previous = Some((keys.current, end));
+                }
+            }
+            container.remaining -= 1;
+            if container.remaining > 0 {
+                return Ok(false);
+            }
+            start = container.map.as_ref().map_or(start, |keys| keys.current);
+            self.open.pop();
+        }
+        Ok(true)
+    }
+}
+
+enum Content {
+    Complete,
+    Open(Container),
+}
+
+impl Content {
+    /// An empty array or map is complete at once.
+    const fn container(items: u64, map: Option<MapKeys>) -> Self {
+        if items == 0 { Self::Complete } else { Self::Open(Container { remaining: items, map }) }
+    }
+}
+
+/// The value of a float head (additional information 25, 26 or 27).
+#[expect(clippy::cast_possible_truncation, reason = "the argument of such a head has just that many bits")]
+pub(super) fn float_value(head: Head) -> f64 {
+    match head.info {
+        25 => write::half_value(head.argument as u16),
+        26 => f64::from(f32::from_bits(head.argument as u32)),
+        _ => f64::from_bits(head.argument),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::from_hex;
+
+    fn problem(hex: &str, rules: Rules) -> Option<Problem> {
+        check(&from_hex(hex).unwrap(), rules).err().map(|err| err.problem)
+    }
+
+    #[test]
+    fn canonical_items_pass() {
+        for hex in ["00", "1818", "f93c00", "fb3fb999999999999a", "a0", "80", "f6", "a2616101616202", "c11a00010000"] {
+            assert_eq!(problem(hex, Rules::CANONICAL), None, "{hex}");
+        }
+    }
+
+    #[test]
+    fn each_deviation_is_named() {
+        for (hex, expected) in [
+            ("", Problem::Truncated),
+            ("18", Problem::Truncated),
+            ("6261", Problem::Truncated),
+            ("0000", Problem::TrailingBytes),
+            ("1817", Problem::NotShortest),
+            ("fb3ff0000000000000", Problem::NotShortest),
+            ("fa7fc00000", Problem::NotShortest),
+            ("f97e01", Problem::NotShortest),
+            ("a2616201616102", Problem::KeyOrder),
+            ("a2616101616102", Problem::KeyOrder),
+            ("9fff", Problem::Indefinite),
+            ("ff", Problem::UnexpectedBreak),
+            ("f818", Problem::Reserved),
+            ("1c", Problem::Reserved),
+            ("61ff", Problem::NotUtf8),
+            ("9a00020001", Problem::TooLong),
+        ] {
+            assert_eq!(problem(hex, Rules::CANONICAL), Some(expected), "{hex}");
+        }
+    }
+
+    #[test]
+    fn depth_is_counted_in_containers() {
+        let nested = |depth: usize| "81".repeat(depth) + "00";
+        assert_eq!(problem(&nested(32), Rules::READABLE), None);
+        assert_eq!(problem(&nested(33), Rules::READABLE), Some(Problem::TooDeep));
+        assert_eq!(problem(&nested(100_000), Rules::WRITABLE), None);
+    }
+
+    #[test]
+    fn a_readable_item_need_not_be_canonical() {
+        for hex in ["1817", "a2616201616102", "a2616101616102", "61ff", "f818"] {
+            let expected = (hex == "f818").then_some(Problem::Reserved);
+            assert_eq!(problem(hex, Rules::READABLE), expected, "{hex}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The v2 header: all that an event hash covers.
+
+use crate::cbor::{Reader, write};
+use crate::id::{Digest, Seq, UnixNanos};
+use crate::kind::Kind;
+
+/// The fields of a v2 header. Its canonical bytes are what the chain and the tree commit to; the
+/// payload is bound by `payload_hash`, so it can be erased without breaking a proof.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// The run, as text.
+    pub run_id: &'a str,
+    /// Position in the run.
+    pub seq: Seq,
+    /// Hash of the event before; `None` for the first.
+    pub prev_hash: Option<Digest>,
+    /// When, in unix nanoseconds.
+    pub ts: UnixNanos,
+    /// What.
+    pub kind: Kind,
+    /// BLAKE3 of the payload bytes.
+    pub payload_hash: Digest,
+    /// Length of the payload bytes.
+    pub payload_size: u64,
+}
+
+/// Keys with their CBOR heads, in canonical order.
+mod key {
+    pub(super) const MAP: &[u8] = &[0xa7];
+    pub(super) const TS: &[u8] = b"\x62ts";
+    pub(super) const SEQ: &[u8] = b"\x63seq";
+    pub(super) const KIND: &[u8] = b"\x64kind";
+    pub(super) const RUN_ID: &[u8] = b"\x66run_id";
+    pub(super) const PREV_HASH: &[u8] = b"\x69prev_hash";
+    pub(super) const PAYLOAD_HASH: &[u8] = b"\x6cpayload_hash";
+    pub(super) const PAYLOAD_SIZE: &[u8] = b"\x6cpayload_size";
+}
+
+impl<'a> Header<'a> {
+    /// The canonical bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(192);
+        self.write(&mut out);
+        out
+    }
+
+    /// Appends the canonical bytes.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let Self { run_id, seq, prev_hash, ts, kind, payload_hash, payload_size } = self;
+        out.extend_from_slice(key::MAP);
+        out.extend_from_slice(key::TS);
+        write::int(out, ts.0);
+        out.extend_from_slice(key::SEQ);
+        write::uint(out, seq.get());
+        out.extend_from_slice(key::KIND);
+        write::uint(out, kind.number());
+        out.extend_from_slice(key::RUN_ID);
+        write::text(out, run_id);
+        out.extend_from_slice(key::PREV_HASH);
+        write::bytes(out, prev_hash.as_ref().map_or(&[], |hash| hash.as_bytes()));
+        out.extend_from_slice(key::PAYLOAD_HASH);
+        write::bytes(out, payload_hash.as_bytes());
+        out.extend_from_slice(key::PAYLOAD_SIZE);
+        write::uint(out, *payload_size);
+    }
+
+    /// Reads a header; anything but its canonical bytes is refused, so bytes and fields say the same.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, MalformedHeader> {
+        let mut reader = Reader::new(bytes);
+        let header = Self::read(&mut reader).ok_or(MalformedHeader { offset: reader.position() })?;
+        if reader.is_at_end() { Ok(header) } else { Err(MalformedHeader { offset: reader.position() }) }
+    }
+
+    fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        let literal = |reader: &mut Reader<'a>, expected| reader.literal(expected).then_some(());
+        literal(reader, key::MAP)?;
+        literal(reader, key::TS)?;
+        let ts = UnixNanos(reader.canonical_int()?);
+        literal(reader, key::SEQ)?;
+        let seq = Seq::new(reader.canonical_uint()?)?;
+        literal(reader, key::KIND)?;
+        let kind = Kind::from_number(reader.canonical_uint()?);
+        literal(reader, key::RUN_ID)?;
+        let run_id = reader.canonical_text()?;
+        literal(reader, key::PREV_HASH)?;
+        let prev_hash = match reader.canonical_bytes()? {
+            [] => None,
+            hash => Some(Digest::from_slice(hash)?),
+        };
+        literal(reader, key::PAYLOAD_HASH)?;
+        let payload_hash = Digest::from_slice(reader.canonical_bytes()?)?;
+        literal(reader, key::PAYLOAD_SIZE)?;
+        let payload_size = reader.canonical_uint()?;
+        Some(Self { run_id, seq, prev_hash, ts, kind, payload_hash, payload_size })
+    }
+}
+
+/// Bytes that are not the canonical form of a v2 header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a canonical v2 header: unexpected content before byte {offset}")]
+pub struct MalformedHeader {
+    /// How far reading came.
+    pub offset: usize,
+}

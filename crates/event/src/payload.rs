@@ -1,0 +1,136 @@
+//! What events say: a type for each kind, and the canonical bytes of each.
+//!
+//! [`Payload`] is the closed set R1 writes plus [`Payload::Other`] for what it does not know. Every
+//! struct keeps the keys it has no field for in `extra`, byte for byte, so that decoding and encoding
+//! a canonical payload gives back the same bytes whoever wrote it.
+
+#[macro_use]
+mod field;
+mod kinds;
+
+use bytes::Bytes;
+
+pub use field::{Extra, Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
+pub use kinds::*;
+
+use crate::cbor::{self, Malformed, Rules};
+use crate::kind::Kind;
+
+/// The longest payload a log takes; larger content belongs in a blob.
+pub const MAX_PAYLOAD: usize = 16 << 20;
+
+macro_rules! payload_enum {
+    ($($kind:ident($body:ty),)+) => {
+        /// What an event says.
+        #[derive(Clone, Debug, PartialEq)]
+        #[expect(missing_docs, reason = "each variant is documented on its kind and its struct")]
+        pub enum Payload {
+            $($kind($body),)+
+            /// A kind this R1 does not know: its number and its payload as it is.
+            Other(u64, Bytes),
+        }
+
+        impl Payload {
+            /// The kind that goes into the header.
+            #[must_use]
+            pub const fn kind(&self) -> Kind {
+                match self {
+                    $(Self::$kind(_) => Kind::$kind,)+
+                    Self::Other(number, _) => Kind::Other(*number),
+                }
+            }
+
+            /// The canonical bytes.
+            #[must_use]
+            pub fn encode(&self) -> Bytes {
+                match self {
+                    $(Self::$kind(body) => {
+                        let mut out = Vec::with_capacity(256);
+                        body.write(&mut out);
+                        out.into()
+                    })+
+                    Self::Other(_, bytes) => bytes.clone(),
+                }
+            }
+
+            /// Reads the payload of an event of this kind.
+            pub fn decode(kind: Kind, bytes: &Bytes) -> Result<Self, PayloadError> {
+                if let Kind::Other(number) = kind {
+                    return Ok(Self::Other(number, bytes.clone()));
+                }
+                cbor::check(bytes, Rules { canonical: false, utf8: true, ..Rules::READABLE })?;
+                Ok(match kind {
+                    $(Kind::$kind => Self::$kind(field::decode_whole(bytes)?),)+
+                    Kind::Other(number) => Self::Other(number, bytes.clone()),
+                })
+            }
+        }
+
+        /// The keys of this kind's payload; none for a kind without a name.
+        #[must_use]
+        pub const fn fields(kind: Kind) -> &'static [FieldSpec] {
+            let field_type = match kind {
+                $(Kind::$kind => <$body as Field>::TYPE,)+
+                Kind::Other(_) => return &[],
+            };
+            match field_type {
+                FieldType::Struct(fields) => fields,
+                _ => &[],
+            }
+        }
+    };
+}
+
+payload_enum! {
+    RunStarted(Box<RunStarted>),
+    UserMessageAppended(UserMessageAppended),
+    TurnStarted(TurnStarted),
+    ReasoningEmitted(ReasoningEmitted),
+    AssistantMessageCompleted(Box<AssistantMessageCompleted>),
+    ToolCallScheduled(ToolCallScheduled),
+    ToolCallCompleted(ToolCallCompleted),
+    ToolCallFailed(ToolCallFailed),
+    SideEffectRecorded(SideEffectRecorded),
+    BudgetExceeded(BudgetExceeded),
+    ContextTruncated(ContextTruncated),
+    RunCompleted(RunCompleted),
+    RunFailed(RunFailed),
+    RunCancelled(RunCancelled),
+    RunResumed(RunResumed),
+    TurnFailed(TurnFailed),
+    Typed(Typed),
+}
+
+/// Checks that `bytes` may stand in a v2 log: a canonical map within the limits.
+pub(crate) fn check_v2(bytes: &[u8]) -> Result<(), UnfitPayload> {
+    if bytes.len() > MAX_PAYLOAD {
+        return Err(UnfitPayload::Oversized { bytes: bytes.len() });
+    }
+    cbor::check(bytes, Rules::CANONICAL)?;
+    if bytes.first().is_some_and(|first| first >> 5 == 5) { Ok(()) } else { Err(UnfitPayload::NotAMap) }
+}
+
+/// Why a payload may not stand in a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnfitPayload {
+    /// More than [`MAX_PAYLOAD`].
+    #[error("a payload of {bytes} bytes is over the limit of {MAX_PAYLOAD}; store it as a blob and name its hash")]
+    Oversized {
+        /// Its size.
+        bytes: usize,
+    },
+    /// Not canonical CBOR.
+    #[error("the payload is not canonical CBOR")]
+    Malformed(#[from] Malformed),
+    /// Canonical CBOR, but not a map.
+    #[error("the payload is not a map")]
+    NotAMap,
+    /// A Typed event that poses as one of the kinds 2–16.
+    #[error("`{type_name}` is the type of {kind} events and cannot be a Typed event's")]
+    ReservedType {
+        /// The type given.
+        type_name: String,
+        /// The kind it belongs to.
+        kind: Kind,
+    },
+}

@@ -1,0 +1,229 @@
+//! What can go wrong, by what the caller does next.
+
+use r1_event::{Digest, RunId, Seq};
+
+use crate::lease::FencingToken;
+use crate::run::Head;
+
+/// The cause beneath a failure, from whichever backend.
+pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// A store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another program's file.
+    #[error("{location} is not an R1 store ({found})")]
+    Foreign {
+        /// Where.
+        location: String,
+        /// What it looks like.
+        found: String,
+    },
+    /// Written by a newer R1. It is left untouched.
+    #[error("{location} has store layout {found}; this r1 knows up to {supported}: use a newer r1")]
+    Newer {
+        /// Where.
+        location: String,
+        /// Its layout.
+        found: u32,
+        /// The newest this R1 knows.
+        supported: u32,
+    },
+    /// The file is there but cannot be used as it is.
+    #[error("{location} is damaged")]
+    Damaged {
+        /// Where.
+        location: String,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// It cannot be reached or written.
+    #[error("cannot open {location}")]
+    Unavailable {
+        /// Where.
+        location: String,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+}
+
+/// A batch was not appended, or may not have been.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// The log ends elsewhere: read its head, and start the batch there.
+    #[error("run {run} continues at seq {}, not at {expected}", head.next)]
+    Conflict {
+        /// The run.
+        run: RunId,
+        /// Where the batch begins.
+        expected: Seq,
+        /// Where the log ends.
+        head: Head,
+    },
+    /// Someone else holds the run now: stop writing to it.
+    #[error("the lease on run {run} is now held with token {current}")]
+    Fenced {
+        /// The run.
+        run: RunId,
+        /// The token that is good now.
+        current: FencingToken,
+    },
+    /// The run has ended: nothing can be added.
+    #[error("run {run} has ended; nothing can be appended to it")]
+    Finished {
+        /// The run.
+        run: RunId,
+    },
+    /// Store the blob first.
+    #[error("the batch for run {run} names blob {blob}, which is not in the store")]
+    BlobMissing {
+        /// The run.
+        run: RunId,
+        /// The blob.
+        blob: Digest,
+    },
+    /// An earlier write failed half way: open the store again.
+    #[error("the store refuses writes since an earlier one failed ({reason}); open it again once that is mended")]
+    Poisoned {
+        /// What failed.
+        reason: String,
+    },
+    /// Whether the batch is stored is not known: read the head before trying again.
+    #[error("the commit for run {run} was not confirmed")]
+    OutcomeUnknown {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+    /// Nothing was written.
+    #[error("nothing was appended to run {run}")]
+    Failed {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+}
+
+impl AppendError {
+    /// False means that trying again cannot store the batch twice.
+    #[must_use]
+    pub const fn may_have_written(&self) -> bool {
+        match self {
+            Self::OutcomeUnknown { .. } => true,
+            Self::Conflict { .. }
+            | Self::Fenced { .. }
+            | Self::Finished { .. }
+            | Self::BlobMissing { .. }
+            | Self::Poisoned { .. }
+            | Self::Failed { .. } => false,
+        }
+    }
+}
+
+/// A lease was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Wait until it runs out, or ask its owner.
+    #[error("run {run} is being written by {owner}")]
+    Held {
+        /// The run.
+        run: RunId,
+        /// Who holds it.
+        owner: String,
+    },
+    /// It was taken over: stop writing to the run.
+    #[error("the lease on run {run} is now held with token {current}")]
+    Lost {
+        /// The run.
+        run: RunId,
+        /// The token that is good now.
+        current: FencingToken,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Reading or keeping house failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No such run.
+    #[error("there is no run {run}")]
+    NoRun {
+        /// The run.
+        run: RunId,
+    },
+    /// No such event.
+    #[error("run {run} has no event {seq}")]
+    NoEvent {
+        /// The run.
+        run: RunId,
+        /// The event.
+        seq: Seq,
+    },
+    /// The request contradicts the log.
+    #[error("refused for run {run}: {reason}")]
+    Refused {
+        /// The run.
+        run: RunId,
+        /// Why.
+        reason: String,
+    },
+    /// What is stored is not what was written.
+    #[error("what is stored for run {run} is damaged: {reason}")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// How.
+        reason: String,
+    },
+    /// An earlier write failed half way: open the store again.
+    #[error("the store refuses writes since an earlier one failed ({reason}); open it again once that is mended")]
+    Poisoned {
+        /// What failed.
+        reason: String,
+    },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// The backend failed.
+    #[error("the {backend} store failed")]
+    Backend {
+        /// Which.
+        backend: &'static str,
+        /// Why.
+        #[source]
+        source: Source,
+    },
+}
+
+/// A blob was not stored or not read.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// No such blob.
+    #[error("there is no blob {hash}")]
+    NotFound {
+        /// Its name.
+        hash: Digest,
+    },
+    /// Its bytes are no longer those of its name.
+    #[error("blob {hash} is damaged: its bytes hash to {found}")]
+    Damaged {
+        /// Its name.
+        hash: Digest,
+        /// What its bytes say.
+        found: Digest,
+    },
+    /// Reading the content that was to be stored failed.
+    #[error("the content could not be read")]
+    Input(#[source] std::io::Error),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,49 @@
+//! Where R1 keeps its logs.
+//!
+//! - [`Store`]: the promise, in words; every backend keeps all of it.
+//! - [`Lease`]: the right to write to a run; [`Head`]: where its log stands.
+//! - [`tail()`] and [`tail_feed`]: history, then live, without gap or duplicate.
+//! - [`BlobStore`]: content too large for an event.
+//!
+//! Nothing is acknowledged, published or visible before it is durable.
+
+pub mod blob;
+pub mod error;
+pub mod feed;
+pub mod lease;
+pub mod run;
+pub mod store;
+mod tail;
+pub mod watch;
+
+pub use blob::{BlobContent, BlobInfo, BlobStore};
+pub use error::{AppendError, BlobError, LeaseError, OpenError, StoreError};
+pub use feed::{FeedCursor, FeedItem, FeedPage};
+pub use lease::{FencingToken, Lease};
+use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
+pub use run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+pub use store::{PageLimit, SharedStore, Store, StoreFacts};
+pub use tail::{tail, tail_feed};
+
+/// What a store needs to know of a record's header, whichever format it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) seq: Seq,
+    pub(crate) kind: Kind,
+    pub(crate) ts: UnixNanos,
+}
+
+/// Reads a record's place; `None` if its header is damaged.
+pub(crate) fn place(record: &Record) -> Option<Place> {
+    match record.version()? {
+        Version::V2 => {
+            let header = record.header().ok()?;
+            Some(Place { seq: header.seq, kind: header.kind, ts: header.ts })
+        }
+        Version::V1 => {
+            let header = v1::Header::decode(&record.header)?;
+            let kind = Kind::from_number(header.kind.into());
+            Some(Place { seq: Seq::new(header.seq)?, kind, ts: UnixNanos(header.ts) })
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! The promise that every store keeps.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use r1_event::side_record::{Erase, Prune};
+use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+
+use crate::blob::BlobStore;
+use crate::error::{AppendError, LeaseError, StoreError};
+use crate::feed::{FeedCursor, FeedPage};
+use crate::lease::Lease;
+use crate::run::{Head, RunFilter, RunPage, RunSummary};
+use crate::watch::{FeedWatch, HeadWatch};
+
+/// A place for many logs, shared by all who hold the `Arc`.
+///
+/// - **Durable before acknowledged.** When [`append`](Self::append) returns `Ok`, the batch survives
+///   `kill -9` and a power cut; readers and watchers see it only from then on.
+/// - **All or nothing.** A batch is stored whole, in its place, or not at all.
+/// - **One writer per run.** Whoever appends shows a lease; one that was taken over is refused by its
+///   fencing token, always.
+/// - **Constant cost.** Appending costs the same at any length of the run and any number of runs;
+///   opening a store reads no logs.
+/// - **Poisoned, not guessing.** After a write that may be half done (failed sync, full disk) every
+///   further write is refused with [`AppendError::Poisoned`] until the store is opened again. Reading goes on.
+pub trait Store: Send + Sync + 'static {
+    /// Appends a batch to the run of its chain.
+    ///
+    /// Refused with the actual head if the log does not end where the batch begins, and if a blob that
+    /// the batch names is not there.
+    fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>>;
+
+    /// Where a run's log stands; `None` if there is no such run.
+    fn head(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Head>, StoreError>>;
+
+    /// The chain to continue a run with; `None` if there is no such run. Reads a bounded number of events.
+    fn chain(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Chain>, StoreError>>;
+
+    /// Up to `limit` events from `from` on. Empty at the end of the log and for an unknown run.
+    ///
+    /// Begins at the first event that is still there if `from` was pruned.
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
+
+    /// Events of all runs in the order in which they became visible.
+    fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
+
+    /// Wakes when a run's log grows. Only a wake-up: what is new is read from the store.
+    fn watch(&self, run: &RunId) -> HeadWatch;
+
+    /// Wakes when any log grows.
+    fn watch_feed(&self) -> FeedWatch;
+
+    /// One run's row in a listing.
+    fn run(&self, run: &RunId) -> BoxFuture<'_, Result<Option<RunSummary>, StoreError>>;
+
+    /// Runs, newest first.
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<RunPage, StoreError>>;
+
+    /// Takes the lease on a run, which need not exist yet.
+    ///
+    /// Refused while another owner's lease is good; taking over an expired one fences its holder out.
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>>;
+
+    /// Extends a lease that was not taken over, also one that has run out.
+    fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>>;
+
+    /// Gives a lease back. Giving back one that was taken over is no error.
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>>;
+
+    /// The lease on a run as it stands, expired or not.
+    fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
+
+    /// What is kept beside a run's log, in the order in which it was added.
+    fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>>;
+
+    /// Keeps a seal, a checkpoint or an unknown record beside a run's log; the same record twice is kept once.
+    ///
+    /// Erasures and prunes are refused: they come into being by [`erase`](Self::erase) and [`prune`](Self::prune).
+    fn add_side_record(&self, run: &RunId, record: SideRecord) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Erases payloads of one run and keeps the erase records; when it returns, the content is gone from
+    /// the store's files. Erasing twice is no error. Refused if an event is not there.
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Removes the prefix that the record names and keeps the record.
+    ///
+    /// Refused unless the run has ended, the terminal event stays, and the record names the hash that
+    /// the log has there.
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Content that is too large for an event.
+    fn blobs(&self) -> &dyn BlobStore;
+
+    /// Removes blobs that no event names and that are older than `grace`; tells which.
+    fn collect_blobs(&self, grace: Duration) -> BoxFuture<'_, Result<Vec<Digest>, StoreError>>;
+
+    /// Facts for `r1 doctor`: what is open, where, and whether it is sound.
+    fn describe(&self) -> BoxFuture<'_, Result<StoreFacts, StoreError>>;
+
+    /// Finishes what was accepted and lets go of all files and connections.
+    fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// A store that any part of the program may hold.
+pub type SharedStore = Arc<dyn Store>;
+
+/// How much one read may return: it stops at whichever comes first, but always returns one event if there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageLimit {
+    /// At most so many events.
+    pub events: usize,
+    /// Stop once so many bytes are reached.
+    pub bytes: usize,
+}
+
+impl Default for PageLimit {
+    /// Large enough to be fast, small enough that a thousand readers fit in memory.
+    fn default() -> Self {
+        Self { events: 1024, bytes: 1 << 20 }
+    }
+}
+
+/// What a store says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreFacts {
+    /// memory, sqlite or postgres.
+    pub backend: &'static str,
+    /// Where it is, without any password.
+    pub location: String,
+    /// Version of the store's own layout.
+    pub layout_version: u32,
+    /// How many runs.
+    pub runs: u64,
+    /// How many bytes on disk, where that can be told.
+    pub bytes: Option<u64>,
+    /// One line per fact worth telling: journal mode, recovery at open, notifications lost, …
+    pub notes: Vec<String>,
+}
