@@ -49,8 +49,9 @@ fn log_04_golden_exports_are_what_this_crate_writes() {
 fn log_04_every_kind_and_an_unknown_one_have_a_golden_vector() {
     let ends = runs::other_endings();
     let batches = std::iter::once(runs::every_kind()).chain(ends);
-    let covered: Vec<Kind> =
-        batches.flat_map(|batch| batch.records().iter().map(|r| r.header().unwrap().kind).collect::<Vec<_>>()).collect();
+    let covered: Vec<Kind> = batches
+        .flat_map(|batch| batch.records().iter().map(|r| r.header().unwrap().kind).collect::<Vec<_>>())
+        .collect();
     let missing: Vec<_> = Kind::NAMED.iter().filter(|kind| !covered.contains(kind)).collect();
     assert!(missing.is_empty(), "no golden vector for {missing:?}");
     assert!(covered.iter().any(|kind| matches!(kind, Kind::Other(_))), "no golden vector for an unknown kind");
@@ -144,7 +145,8 @@ fn diagnostic(value: &Value) -> Json {
             pairs.iter().map(|(key, value)| (key.as_text().unwrap().to_owned(), diagnostic(value))).collect()
         }
         Value::Map(pairs) => {
-            let pairs: Vec<Json> = pairs.iter().map(|(key, value)| json!([diagnostic(key), diagnostic(value)])).collect();
+            let pairs: Vec<Json> =
+                pairs.iter().map(|(key, value)| json!([diagnostic(key), diagnostic(value)])).collect();
             json!({ "$map": pairs })
         }
         Value::Tag(number, item) => json!({ "$tag": [number, diagnostic(item)] }),

@@ -53,7 +53,9 @@ fn edge_float() -> impl Strategy<Value = f64> {
         any::<f64>(),
         any::<f32>().prop_map(f64::from),
         (-2048_i32..2048, -24_i32..5).prop_map(|(n, scale)| f64::from(n) * f64::from(scale).exp2()),
-        prop::sample::select(&[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 65_504.0, 65_520.0, 5.960_464_477_539_063e-8][..]),
+        prop::sample::select(
+            &[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, 65_504.0, 65_520.0, 5.960_464_477_539_063e-8][..]
+        ),
     ]
     .prop_filter("NaN is not equal to itself", |value| !value.is_nan())
 }

@@ -53,7 +53,8 @@ impl<H: TreeHash> Definition<H> {
             return Vec::new();
         }
         let split = range.start + split(size);
-        let (mine, other) = if index < split { (range.start..split, split..range.end) } else { (split..range.end, range.start..split) };
+        let (mine, other) =
+            if index < split { (range.start..split, split..range.end) } else { (split..range.end, range.start..split) };
         let mut proof = self.inclusion(index, mine);
         proof.push(self.root(other));
         proof
@@ -184,7 +185,8 @@ fn log_08_ct_merkle_gives_the_same_roots_and_proofs() {
             let (older, added) = (index + 1, (size - index - 1) as usize);
             // ct-merkle leaves the case of nothing added open.
             if added > 0 {
-                let ours: Vec<u8> = tree.consistency(older, 0..size, true).iter().flat_map(|node| *node.as_bytes()).collect();
+                let ours: Vec<u8> =
+                    tree.consistency(older, 0..size, true).iter().flat_map(|node| *node.as_bytes()).collect();
                 assert_eq!(theirs.prove_consistency(added).as_bytes(), ours, "{older} in {size}");
             }
         }
@@ -239,7 +241,10 @@ fn log_08_wrong_consistency_proofs_fail() {
         for older in 1..=newer {
             let (older_root, proof) = (tree.root(0..older), tree.consistency(older, 0..newer, true));
             for wrong in damaged(&proof) {
-                assert!(!verify_consistency::<Blake3>(older, &older_root, newer, &newer_root, &wrong), "{older} in {newer}");
+                assert!(
+                    !verify_consistency::<Blake3>(older, &older_root, newer, &newer_root, &wrong),
+                    "{older} in {newer}"
+                );
             }
             let other = Blake3::leaf(b"other");
             assert!(!verify_consistency::<Blake3>(older, &other, newer, &newer_root, &proof));

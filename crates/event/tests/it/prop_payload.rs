@@ -32,10 +32,13 @@ fn item(field_type: FieldType, presence: Presence) -> BoxedStrategy<Value> {
     match field_type {
         FieldType::Bool => any::<bool>().prop_map(move |value| Value::Bool(value || !may_be_empty)).boxed(),
         FieldType::Uint(bits) => (least as u64..=u64::MAX >> (64 - bits)).prop_map(Value::Uint).boxed(),
-        FieldType::Int => any::<i64>().prop_filter("empty", move |n| may_be_empty || *n != 0).prop_map(Value::int).boxed(),
-        FieldType::Float => {
-            prop::num::f64::NORMAL.prop_filter("empty", move |n| may_be_empty || *n != 0.0).prop_map(Value::Float).boxed()
+        FieldType::Int => {
+            any::<i64>().prop_filter("empty", move |n| may_be_empty || *n != 0).prop_map(Value::int).boxed()
         }
+        FieldType::Float => prop::num::f64::NORMAL
+            .prop_filter("empty", move |n| may_be_empty || *n != 0.0)
+            .prop_map(Value::Float)
+            .boxed(),
         FieldType::Text => "\\PC{1,20}".prop_map(Value::Text).boxed(),
         FieldType::Bytes => {
             let bytes = prop::collection::vec(any::<u8>(), least..40).prop_map(Value::Bytes);

@@ -20,7 +20,8 @@ pub(crate) fn every_kind() -> Batch {
 
 /// Runs that end in the two other ways.
 pub(crate) fn other_endings() -> [Batch; 2] {
-    let failed = RunFailed { error: "no route to the model".into(), error_type: "provider".into(), ..RunFailed::default() };
+    let failed =
+        RunFailed { error: "no route to the model".into(), error_type: "provider".into(), ..RunFailed::default() };
     let cancelled = RunCancelled {
         reason: "asked to".into(),
         by: Some("operator:ada".into()),
@@ -45,8 +46,15 @@ pub(crate) fn redacted() -> Batch {
         "run_01HZX5B2Q8M7C3D4E5F6G7H8JC",
         [
             Payload::RunStarted(Box::default()),
-            Payload::UserMessageAppended(UserMessageAppended { content: "my key is hunter2".into(), ..Default::default() }),
-            Payload::Typed(Typed { r#type: "redaction.applied".into(), data: Raw::from(&data), extra: Extra::default() }),
+            Payload::UserMessageAppended(UserMessageAppended {
+                content: "my key is hunter2".into(),
+                ..Default::default()
+            }),
+            Payload::Typed(Typed {
+                r#type: "redaction.applied".into(),
+                data: Raw::from(&data),
+                extra: Extra::default(),
+            }),
             Payload::RunCompleted(RunCompleted::default()),
         ],
     )
