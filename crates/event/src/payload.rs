@@ -45,7 +45,7 @@ macro_rules! payload_enum {
             pub fn encode(&self) -> Bytes {
                 match self {
                     $(Self::$kind(body) => {
-                        let mut out = Vec::with_capacity(256);
+                        let mut out = Vec::new();
                         body.write(&mut out);
                         out.into()
                     })+
