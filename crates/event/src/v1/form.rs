@@ -69,6 +69,9 @@ impl Notices {
         if let Some(key) = lenient::unknown_key(table, payload) {
             self.add("payload_unknown_key", format!("{} has no key {key}", self.kind));
         }
+        if self.found.len() == before && !same_form(table, payload) {
+            self.add("payload_form", format!("a value of {} has not the type that Starling writes", self.kind));
+        }
         let mut missing = Vec::new();
         for (position, field) in table.fields.iter().enumerate() {
             match fields.item_at(position) {
@@ -84,9 +87,6 @@ impl Notices {
                 "payload_missing_key",
                 format!("{} always has, and here lacks: {}", self.kind, missing.join(", ")),
             );
-        }
-        if self.found.len() == before && !same_form(table, payload) {
-            self.add("payload_form", format!("a value of {} has not the type that Starling writes", self.kind));
         }
     }
 
