@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::fields::{ANY, Fields};
+use super::fields::Fields;
 use super::form;
 use super::header::{self, Header};
 use super::lenient::{self, Unreadable};
@@ -56,7 +56,7 @@ pub fn examine(record: &Record) -> Result<Examined, NotV1> {
     let hash = body.writable.map(|()| header::hash(&record.header, gap, record.payload.as_deref()));
     let notices = form::notices(seq, kind, &body, &payload);
     let beyond_limits = match (&body.fields, Table::of(kind)) {
-        (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, &payload, ANY).ok(),
+        (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, &payload, Rules::WELL_FORMED).ok(),
         _ => None,
     };
     let header = record.header.clone();

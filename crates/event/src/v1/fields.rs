@@ -116,15 +116,12 @@ fn list_items(array: &[u8]) -> impl Iterator<Item = &[u8]> {
     let count = reader.head().ok().filter(|head| head.major == 4).map_or(0, |head| head.argument);
     let mut rest = &array[reader.position().min(array.len())..];
     (0..count).map_while(move |_| {
-        let end = scan::item_end(rest, ANY).ok()?;
+        let end = scan::item_end(rest, Rules::WELL_FORMED).ok()?;
         let (item, after) = rest.split_at(end);
         rest = after;
         Some(item)
     })
 }
-
-/// Well-formed, and nothing else.
-pub(super) const ANY: Rules = Rules { known_tags: false, ..Rules::WRITABLE };
 
 fn string(item: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(item);
@@ -224,7 +221,7 @@ impl Walker<'_> {
             Strictness::AsWritten => {
                 Rules { known_tags: true, max_depth: Rules::MAX_DEPTH.checked_sub(depth)?, ..Rules::CANONICAL }
             }
-            Strictness::Plain => ANY,
+            Strictness::Plain => Rules::WELL_FORMED,
         };
         let end = scan::item_end(&self.bytes[self.reader.position()..], rules).ok()?;
         self.reader.take(end as u64).map(|_| ())

@@ -8,7 +8,6 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use super::fields::ANY;
 use super::table::{MAX_FIELDS, Shape, Table};
 use crate::cbor::scan::{self, Malformed, Problem};
 use crate::cbor::{Reader, Rules, write};
@@ -229,13 +228,13 @@ fn raw(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Option<()> {
         *reader = ahead.clone();
     }
     check_tags(reader.clone())?;
-    let item = reader.take(scan::item_end(reader.rest(), ANY).ok()? as u64)?;
+    let item = reader.take(scan::item_end(reader.rest(), Rules::WELL_FORMED).ok()? as u64)?;
     out.extend_from_slice(item);
     Some(())
 }
 
 fn skip(reader: &mut Reader<'_>) -> Option<()> {
-    let end = scan::item_end(reader.rest(), ANY).ok()?;
+    let end = scan::item_end(reader.rest(), Rules::WELL_FORMED).ok()?;
     reader.take(end as u64).map(|_| ())
 }
 

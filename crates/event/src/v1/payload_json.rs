@@ -6,10 +6,10 @@ use bytes::Bytes;
 use serde_json::{Map, Number, Value as Json};
 
 use super::examine::read_leniently;
-use super::fields::{ANY, Fields};
+use super::fields::Fields;
 use super::kind::KindName;
 use super::table::{Field, Shape, Table};
-use crate::cbor::{Reader, Value, scan, write};
+use crate::cbor::{Reader, Rules, Value, scan, write};
 
 /// A payload as JSON.
 pub fn payload_to_json(kind: u8, payload: Option<&Bytes>) -> Result<Json, PayloadJsonError> {
@@ -17,7 +17,7 @@ pub fn payload_to_json(kind: u8, payload: Option<&Bytes>) -> Result<Json, Payloa
     let bytes = payload.cloned().unwrap_or_default();
     let fields = match Fields::read(table, &bytes) {
         Some(fields) => fields,
-        None => read_leniently(table, &bytes, ANY)
+        None => read_leniently(table, &bytes, Rules::WELL_FORMED)
             .map_err(|why| PayloadJsonError::Unreadable { kind: KindName(kind), why: why.to_string() })?,
     };
     Ok(object(&fields))
@@ -181,7 +181,7 @@ fn write_value(field: &'static Field, value: &Value, out: &mut Vec<u8>) -> Resul
         (Shape::Bytes, Value::Text(text)) => write::bytes(out, &BASE64_STANDARD.decode(text).map_err(|_| wrong())?),
         (Shape::Raw, Value::Text(text)) => {
             let item = BASE64_STANDARD.decode(text).map_err(|_| wrong())?;
-            scan::check(&item, ANY).map_err(|_| wrong())?;
+            scan::check(&item, Rules::WELL_FORMED).map_err(|_| wrong())?;
             out.extend_from_slice(&item);
         }
         (Shape::List(table), Value::Array(items)) => {

@@ -15,6 +15,8 @@ pub(super) struct Plan {
     /// In flight when a process died: may come again under new ids.
     lost: Vec<Work>,
     resumed: bool,
+    /// Whether any model call ended. A program that calls tools without a model has no plan to follow.
+    exists: bool,
 }
 
 /// What a call does, whatever its id.
@@ -55,6 +57,7 @@ impl Plan {
         self.tried.clear();
         self.lost.clear();
         self.resumed = false;
+        self.exists = true;
     }
 
     /// Whether nothing is left to be scheduled.
@@ -122,8 +125,10 @@ impl Plan {
         } else if let Some(position) = self.lost.iter().position(|lost| lost == work) {
             self.lost.remove(position);
         } else {
-            let call = String::from_utf8_lossy(call);
-            report.notice("unplanned_call", format!("no model asked for call {call}"));
+            if self.exists {
+                let call = String::from_utf8_lossy(call);
+                report.notice("unplanned_call", format!("no model asked for call {call}"));
+            }
             return;
         }
         if turn != &self.turn[..] {

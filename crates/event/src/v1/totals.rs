@@ -95,7 +95,7 @@ impl Totals {
             report.notice("terminal_cause", "the run claims success right after it failed".into());
         }
         let text = fields.text("final_text");
-        if text != self.last_text.as_deref().unwrap_or_default() {
+        if self.last_text.as_ref().is_some_and(|last| text != &last[..]) {
             report.notice("terminal_final_text", "`final_text` is not the last answer in the log".into());
         }
         if self.incomplete {

@@ -1,9 +1,19 @@
-//! Integration tests of the event crate, in one binary.
+//! What the `event` crate promises, seen from outside.
+
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod golden;
+mod prop_cbor;
+mod prop_chain;
+mod prop_hostile;
+mod prop_merkle;
+mod prop_payload;
+mod sample;
+mod tampering;
 mod v1_append;
 mod v1_decode;
 mod v1_fixtures;
 mod v1_json;
 mod v1_log;
 mod v1_values;
+mod verdicts;
