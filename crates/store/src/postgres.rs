@@ -35,7 +35,7 @@ use tokio::task::JoinSet;
 use self::append::Request;
 use self::blobs::Blobs;
 use self::commit::Committers;
-use self::database::Database;
+use self::database::{Database, Patience};
 use self::options::Target;
 use self::wake::Wake;
 use crate::blob::BlobStore;
@@ -45,6 +45,9 @@ use crate::lease::Lease;
 use crate::run::{Head, RunFilter, RunPage, RunSummary};
 use crate::store::{PageLimit, Store, StoreFacts};
 use crate::watch::{FeedWatch, HeadWatch};
+
+/// How long a reader of the feed waits for older transactions to end.
+const SETTLE: Patience = Patience { total: Duration::from_secs(1), pause: Duration::from_millis(2) };
 
 /// Logs in a PostgreSQL database.
 pub struct PostgresStore {
@@ -134,15 +137,13 @@ impl PostgresStore {
 
 impl Store for PostgresStore {
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>> {
-        let run = batch.before().run().clone();
-        if lease.run != run {
-            let source = format!("the lease is for run {}", lease.run).into();
-            return Box::pin(async { Err(AppendError::Failed { run, source }) });
-        }
+        let request = Request { lease: lease.clone(), batch };
         let committers = self.committers.lock().unwrap_or_else(PoisonError::into_inner);
         match &*committers {
-            Some(committers) => Box::pin(committers.submit(Request { token: lease.token, batch })),
-            None => Box::pin(async { Err(AppendError::Failed { run, source: StoreError::Closed.into() }) }),
+            Some(committers) => Box::pin(committers.submit(request)),
+            None => Box::pin(async move {
+                Err(AppendError::Failed { run: request.run().clone(), source: StoreError::Closed.into() })
+            }),
         }
     }
 
@@ -163,11 +164,19 @@ impl Store for PostgresStore {
 
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
         Box::pin(async move {
-            let (page, held_back) = self.db.feed(after, limit).await?;
-            if held_back {
-                self.wake.unsettled();
+            let mut patience = SETTLE.start();
+            loop {
+                let (page, held_back) = self.db.feed(after, limit).await?;
+                if !held_back || !page.items.is_empty() {
+                    return Ok(page);
+                }
+                // Most transactions take milliseconds: what the caller has just appended is worth the wait.
+                if !patience.pause().await {
+                    // Nobody will tell when the old transaction ends, so whoever waits looks again.
+                    self.wake.watches().publish_feed();
+                    return Ok(page);
+                }
             }
-            Ok(page)
         })
     }
 
@@ -244,6 +253,7 @@ impl Store for PostgresStore {
             drop(self.committers.lock().unwrap_or_else(PoisonError::into_inner).take());
             while self.committing.lock().await.join_next().await.is_some() {}
             self.background.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+            self.wake.watches().close();
             self.db.close();
             Ok(())
         })

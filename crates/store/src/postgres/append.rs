@@ -22,12 +22,13 @@ use super::database::{Database, Param, is_lost};
 use super::read::{digest_at, head_of, seq_at};
 use super::rows::Writes;
 use crate::error::AppendError;
-use crate::lease::FencingToken;
+use crate::lease::{FencingToken, Lease};
+use crate::rules::Standing;
 use crate::run::Head;
 
 /// A batch and the right to append it.
 pub(super) struct Request {
-    pub(super) token: FencingToken,
+    pub(super) lease: Lease,
     pub(super) batch: Batch,
 }
 
@@ -42,11 +43,6 @@ impl Request {
 
     fn key(&self) -> &[u8] {
         self.run().as_str().as_bytes()
-    }
-
-    fn head_after(&self) -> Head {
-        let after = self.batch.after();
-        Head { next: after.next_seq(), hash: after.head(), terminal: after.terminal() }
     }
 }
 
@@ -81,9 +77,9 @@ pub(super) async fn store(
         .enumerate()
         .map(|(index, request)| {
             if stored.contains(&index) {
-                return Ok(request.head_after());
+                return Ok(Head::from(request.batch.after()));
             }
-            let run = state.runs.get_mut(request.key());
+            let run = state.runs.entry(request.key().to_vec()).or_default();
             let head = decide(request, run, &state.blobs)?;
             if !request.batch.records().is_empty() {
                 accepted.push(request);
@@ -97,10 +93,15 @@ pub(super) async fn store(
 
 /// A run as the locks have frozen it.
 struct Run {
-    token: FencingToken,
+    standing: Standing,
     /// Its number, once it has a row.
     id: Option<i64>,
-    head: Head,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { standing: Standing { head: Head::EMPTY, token: FencingToken::NONE }, id: None }
+    }
 }
 
 struct State {
@@ -157,13 +158,12 @@ impl State {
         for row in heads {
             state.xid = row.get(7);
             let key: &[u8] = row.get(0);
-            // Without a row nobody ever had the lease, and no token is good: the first one is 1.
-            let token = FencingToken(tokens.remove(key).unwrap_or(0).cast_unsigned());
+            let token = tokens.remove(key).map_or(FencingToken::NONE, |token| FencingToken(token.cast_unsigned()));
             if row.get::<_, Option<i64>>(6).is_some_and(|head| head > state.xid) {
                 return Err(GroupError::OutOfOrder);
             }
             let head = head_of(row.get(2), seq_at(row, 3), row.get(4), row.get(5));
-            state.runs.insert(key.to_vec(), Run { token, id: row.get(1), head });
+            state.runs.insert(key.to_vec(), Run { standing: Standing { head, token }, id: row.get(1) });
         }
         Ok(state)
     }
@@ -200,27 +200,15 @@ async fn already_stored(
     Ok(found.filter(same).map(|(index, _)| index).collect())
 }
 
-fn decide(request: &Request, run: Option<&mut Run>, blobs: &HashSet<Digest>) -> Result<Head, AppendError> {
-    let id = request.run().clone();
-    let Some(run) = run else {
-        return Err(AppendError::Fenced { run: id, current: FencingToken(0) });
-    };
-    if run.token != request.token || request.token.0 == 0 {
-        return Err(AppendError::Fenced { run: id, current: run.token });
-    }
-    if run.head.terminal.is_some() {
-        return Err(AppendError::Finished { run: id });
-    }
-    let before = request.batch.before();
-    if (run.head.next, run.head.hash) != (before.next_seq(), before.head()) {
-        return Err(AppendError::Conflict { run: id, expected: before.next_seq(), head: run.head.clone() });
-    }
-    if let Some((_, blob)) = request.batch.blobs().iter().find(|(_, blob)| !blobs.contains(blob)) {
-        return Err(AppendError::BlobMissing { run: id, blob: *blob });
+fn decide(request: &Request, run: &mut Run, blobs: &HashSet<Digest>) -> Result<Head, AppendError> {
+    let batch = &request.batch;
+    run.standing.admit(&request.lease, batch)?;
+    if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !blobs.contains(blob)) {
+        return Err(AppendError::BlobMissing { run: request.run().clone(), blob: *blob });
     }
     // The next request of the group for this run begins where this one ends.
-    run.head = request.head_after();
-    Ok(run.head.clone())
+    run.standing.head = Head::from(batch.after());
+    Ok(run.standing.head.clone())
 }
 
 async fn write(client: &Client, db: &Database, mut state: State, accepted: &[&Request]) -> Result<(), GroupError> {

@@ -133,26 +133,39 @@ impl<'a> Upload<'a> {
     async fn publish(&self, hash: Digest, size: u64) -> Result<(), StoreError> {
         let (name, size) = (&hash.as_bytes()[..], size.cast_signed());
         loop {
-            // Touched, so that the next collection does not take what its owner is about to name.
-            let sql = format!("UPDATE @blobs SET touched_at = {NOW} WHERE hash = $1 RETURNING id");
-            if !self.db.execute(&sql, &[(&name, Type::BYTEA)]).await?.is_empty() {
-                return self.discard().await;
+            if let Some((older, _)) = find(self.db, hash).await? {
+                if self.is_same(older).await? && self.touch(older).await? {
+                    return self.discard().await;
+                }
+                // Damaged: it gives its name up to the sound one and is collected.
+                let sql = "UPDATE @blobs SET hash = NULL WHERE id = $1";
+                self.db.execute(sql, &[(&older, Type::INT8)]).await?;
             }
-            // Two uploads of the same bytes may come here at once: one of them gets the name.
-            let sql = format!(
-                "WITH taken AS (SELECT 1 FROM @blobs WHERE hash = $2)
-                 UPDATE @blobs SET hash = $2, size = $3, touched_at = {NOW}
-                 WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM taken) RETURNING id"
-            );
+            let sql = format!("UPDATE @blobs SET hash = $2, size = $3, touched_at = {NOW} WHERE id = $1 RETURNING id");
             let params: [Param<'_>; 3] = [(&self.id, Type::INT8), (&name, Type::BYTEA), (&size, Type::INT8)];
             match self.db.execute(&sql, &params).await {
-                Ok(rows) if !rows.is_empty() => return Ok(()),
-                Ok(_) if find(self.db, hash).await?.is_none() => return Err(abandoned()),
-                Ok(_) => {}
+                Ok(rows) if rows.is_empty() => return Err(abandoned()),
+                Ok(_) => return Ok(()),
+                // Another upload of the same bytes was quicker.
                 Err(err) if is_duplicate(&err) => {}
                 Err(err) => return Err(err),
             }
         }
+    }
+
+    /// Whether a stored blob has the bytes of this upload.
+    async fn is_same(&self, other: i64) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM (SELECT n, bytes FROM @blob_chunks WHERE blob = $1) a
+             FULL JOIN (SELECT n, bytes FROM @blob_chunks WHERE blob = $2) b USING (n)
+             WHERE a.bytes IS DISTINCT FROM b.bytes LIMIT 1";
+        Ok(self.db.query(sql, &[(&self.id, Type::INT8), (&other, Type::INT8)]).await?.is_empty())
+    }
+
+    /// Makes a blob young, so that the next collection does not take what its owner is about to name;
+    /// false if it was collected just now.
+    async fn touch(&self, blob: i64) -> Result<bool, StoreError> {
+        let sql = format!("UPDATE @blobs SET touched_at = {NOW} WHERE id = $1 AND hash IS NOT NULL RETURNING id");
+        Ok(!self.db.execute(&sql, &[(&blob, Type::INT8)]).await?.is_empty())
     }
 
     async fn discard(&self) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::{Client, Error};
 
 use super::append::{self, GroupError, Outcomes, Request};
-use super::database::{Database, Patience, is_lost};
+use super::database::{Database, is_lost};
 use super::wake::Wake;
 use crate::error::{AppendError, Source, StoreError};
 use crate::run::Head;
@@ -111,7 +111,7 @@ impl Committer {
 
     /// Stores what can be stored and tells what became of each request.
     async fn outcomes(&mut self, requests: &[Request], mut doubtful: bool) -> Outcomes {
-        let mut patience = Patience::new(self.db.patience);
+        let mut patience = self.db.patience.start();
         let err = loop {
             let err = match self.attempt(requests, doubtful).await {
                 Ok(outcomes) => return outcomes,

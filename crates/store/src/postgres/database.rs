@@ -23,7 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Database {
     pub(super) schema: String,
     pub(super) location: String,
-    pub(super) patience: Duration,
+    pub(super) patience: Patience,
     config: Config,
     prefix: String,
     pool: Pool,
@@ -44,7 +44,15 @@ impl Database {
             .build()
             .map_err(|err| OpenError::Unavailable { location: location.clone(), source: err.into() })?;
         let prefix = format!("{}.", quote(&schema));
-        Ok(Self { schema, location, patience: options.patience, config, prefix, pool, begin: OnceLock::new() })
+        Ok(Self {
+            schema,
+            location,
+            patience: Patience { total: options.patience, pause: RETRY_PAUSE },
+            config,
+            prefix,
+            pool,
+            begin: OnceLock::new(),
+        })
     }
 
     /// What begins a transaction whose commit is durable.
@@ -84,7 +92,7 @@ impl Database {
 
     /// A shared connection; waits a while for a server that is away.
     pub(super) async fn client(&self) -> Result<Object, StoreError> {
-        let mut patience = Patience::new(self.patience);
+        let mut patience = self.patience.start();
         loop {
             match self.pool.get().await {
                 Ok(client) => return Ok(client),
@@ -98,7 +106,7 @@ impl Database {
     /// Runs one statement that changes nothing, so it may be sent again when the connection breaks.
     pub(super) async fn query(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
         let sql = self.sql(template);
-        let mut patience = Patience::new(self.patience);
+        let mut patience = self.patience.start();
         loop {
             match self.client().await?.query_typed(&sql, params).await {
                 Ok(rows) => return Ok(rows),
@@ -146,22 +154,32 @@ impl Database {
     }
 }
 
-/// How long to go on trying.
+/// How long to go on trying, and how long to wait between two tries.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
-    until: Instant,
+    pub(super) total: Duration,
+    pub(super) pause: Duration,
 }
 
 impl Patience {
-    pub(super) fn new(patience: Duration) -> Self {
-        Self { until: Instant::now() + patience }
+    pub(super) fn start(self) -> Waiting {
+        Waiting { until: Instant::now() + self.total, pause: self.pause }
     }
+}
 
+/// Patience that is running out.
+pub(super) struct Waiting {
+    until: Instant,
+    pause: Duration,
+}
+
+impl Waiting {
     /// Waits before the next try; false when there should be none.
     pub(super) async fn pause(&mut self) -> bool {
         if Instant::now() >= self.until {
             return false;
         }
-        sleep(RETRY_PAUSE).await;
+        sleep(self.pause).await;
         true
     }
 }

@@ -52,9 +52,9 @@ const STEPS: &[&str] = &["
     CREATE TABLE @side_records (
         run BIGINT NOT NULL,
         n BIGINT GENERATED ALWAYS AS IDENTITY,
-        digest BYTEA NOT NULL,
+        key BYTEA NOT NULL,
         record BYTEA NOT NULL,
-        PRIMARY KEY (run, digest)
+        PRIMARY KEY (run, key)
     );
 
     -- A blob without a hash is still being uploaded.

@@ -13,9 +13,6 @@ use crate::lease::{FencingToken, Lease};
 /// Now, in nanoseconds; also right after waiting for a lock, unlike the transaction's own time.
 pub(super) const NOW: &str = "(extract(epoch FROM clock_timestamp()) * 1000000000)::bigint";
 
-/// A token that is in no lease: nobody ever had one.
-const NO_TOKEN: FencingToken = FencingToken(0);
-
 impl Database {
     pub(super) async fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> Result<Lease, LeaseError> {
         let ttl = nanos(ttl);
@@ -58,7 +55,7 @@ impl Database {
         match rows.as_slice() {
             [row] => Ok(read_lease(&lease.run, row)),
             _ => {
-                let current = self.lease(&lease.run).await?.map_or(NO_TOKEN, |lease| lease.token);
+                let current = self.lease(&lease.run).await?.map_or(FencingToken::NONE, |lease| lease.token);
                 Err(LeaseError::Lost { run: lease.run.clone(), current })
             }
         }

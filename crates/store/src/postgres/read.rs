@@ -12,7 +12,7 @@ use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::PageLimit;
 
 /// A run with its last event; every run has one. The payload is part of the hash in v1 only.
-const SUMMARY: &str = "
+pub(super) const SUMMARY: &str = "
     SELECT r.id, r.run_id, r.version, r.terminal, r.started_at, r.pruned_through,
            e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END
     FROM @runs r
@@ -73,7 +73,7 @@ impl Database {
         let Some(first) = rows.first() else { return Ok(None) };
         let mut chain = match first.get::<_, Option<&[u8]>>(1) {
             Some(snapshot) => Chain::from_snapshot(run.clone(), snapshot).map_err(|err| damaged(err.to_string()))?,
-            None => Chain::empty(run.clone(), version_of(first.get(0)).ok_or_else(|| damaged(NO_VERSION.into()))?),
+            None => Chain::empty(run.clone(), version_of(first.get(0)).ok_or_else(|| no_version(run))?),
         };
         for row in rows.iter().filter(|row| row.get::<_, Option<&[u8]>>(2).is_some()) {
             let seq = chain.next_seq();
@@ -90,7 +90,7 @@ impl Database {
         let rows = self
             .query(
                 "SELECT header, payload FROM (
-                     SELECT seq, header, payload, sum(size) OVER (ORDER BY seq) - size AS before FROM (
+                     SELECT seq, header, payload, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - size AS before FROM (
                          SELECT e.seq, e.header, e.payload,
                                 octet_length(e.header) + coalesce(octet_length(e.payload), 0) AS size
                          FROM @events e WHERE e.run = (SELECT id FROM @runs WHERE run_id = $1) AND e.seq >= $2
@@ -116,7 +116,7 @@ impl Database {
                  SELECT held.back, p.xid, p.pos, p.run_id, p.header, p.payload
                  FROM (SELECT EXISTS (SELECT 1 FROM @events WHERE xid >= (SELECT below FROM settled)) AS back) held
                  LEFT JOIN (
-                     SELECT *, sum(size) OVER (ORDER BY xid, pos) - size AS before FROM (
+                     SELECT *, sum(size) OVER (ORDER BY xid, pos ROWS UNBOUNDED PRECEDING) - size AS before FROM (
                          SELECT e.xid, e.pos, r.run_id, e.header, e.payload,
                                 octet_length(e.header) + coalesce(octet_length(e.payload), 0) AS size
                          FROM @events e JOIN @runs r ON r.id = e.run
@@ -137,18 +137,20 @@ impl Database {
     }
 }
 
-const NO_VERSION: &str = "its format is unknown";
+/// What stands in a run's row is no format we know.
+pub(super) fn no_version(run: &RunId) -> StoreError {
+    StoreError::Damaged { run: run.clone(), reason: "its format is unknown".into() }
+}
 
 fn page_size(limit: PageLimit) -> (i64, i64) {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX).max(1);
     (number(limit.events), number(limit.bytes))
 }
 
-fn read_summary(row: &Row) -> Result<RunSummary, StoreError> {
+pub(super) fn read_summary(row: &Row) -> Result<RunSummary, StoreError> {
     let run_id = run_id_at(row, 1)?;
-    let damaged = |reason: &str| StoreError::Damaged { run: run_id.clone(), reason: reason.into() };
     Ok(RunSummary {
-        version: version_of(row.get(2)).ok_or_else(|| damaged(NO_VERSION))?,
+        version: version_of(row.get(2)).ok_or_else(|| no_version(&run_id))?,
         head: head_of(row.get(3), seq_at(row, 6), row.get(8), row.get(9)),
         started_at: UnixNanos(row.get(4)),
         updated_at: UnixNanos(row.get(7)),
@@ -188,7 +190,7 @@ fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
     text.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "a stored run id is not UTF-8".into() })
 }
 
-const fn version_of(number: i16) -> Option<Version> {
+pub(super) const fn version_of(number: i16) -> Option<Version> {
     match number {
         1 => Some(Version::V1),
         2 => Some(Version::V2),

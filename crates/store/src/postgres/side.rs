@@ -9,12 +9,14 @@
 
 use deadpool_postgres::Transaction;
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Digest, RunId, Seq, SideRecord};
+use r1_event::{RunId, Seq, SideRecord, Version};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::database::{Database, Param, failed};
-use super::read::record_at;
+use super::read::{SUMMARY, no_version, read_summary, record_at, version_of};
 use crate::error::StoreError;
+use crate::rules;
 
 impl Database {
     pub(super) async fn side_records(&self, run: &RunId) -> Result<Vec<SideRecord>, StoreError> {
@@ -29,26 +31,20 @@ impl Database {
     }
 
     pub(super) async fn add_side_record(&self, run: &RunId, record: &SideRecord) -> Result<(), StoreError> {
-        if let SideRecord::Erase(_) | SideRecord::Prune(_) = record {
-            let reason = format!("a record of the kind `{}` is made by doing what it tells", record.name());
-            return Err(StoreError::Refused { run: run.clone(), reason });
-        }
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
         let locked = LockedRun::lock(self, &transaction, run).await?;
+        rules::check_side_record(run, record)?;
         locked.keep(record).await?;
         transaction.commit().await.map_err(failed)
     }
 
     pub(super) async fn erase(&self, erasures: &[Erase]) -> Result<(), StoreError> {
-        let Some(run) = erasures.first().map(|erase| &erase.run_id) else { return Ok(()) };
-        if let Some(other) = erasures.iter().find(|erase| erase.run_id != *run) {
-            let reason = format!("an erasure in the same call is for run {}", other.run_id);
-            return Err(StoreError::Refused { run: run.clone(), reason });
-        }
+        let Some(run) = rules::erased_run(erasures)? else { return Ok(()) };
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
         let locked = LockedRun::lock(self, &transaction, run).await?;
+        rules::check_erasable(run, locked.version)?;
         for erase in erasures {
             locked.erase(erase).await?;
         }
@@ -74,74 +70,69 @@ struct LockedRun<'a> {
     transaction: &'a Transaction<'a>,
     run: &'a RunId,
     id: i64,
-    version: i16,
-    finished: bool,
+    version: Version,
 }
 
 impl<'a> LockedRun<'a> {
     async fn lock(db: &'a Database, transaction: &'a Transaction<'a>, run: &'a RunId) -> Result<Self, StoreError> {
         let key = run.as_str().as_bytes();
-        let sql = db.sql("SELECT id, version, terminal IS NOT NULL FROM @runs WHERE run_id = $1 FOR UPDATE");
+        let sql = db.sql("SELECT id, version FROM @runs WHERE run_id = $1 FOR UPDATE");
         let rows = transaction.query_typed(&sql, &[(&key, Type::BYTEA)]).await.map_err(failed)?;
         let row = rows.first().ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
-        Ok(Self { db, transaction, run, id: row.get(0), version: row.get(1), finished: row.get(2) })
+        let version = version_of(row.get(1)).ok_or_else(|| no_version(run))?;
+        Ok(Self { db, transaction, run, id: row.get(0), version })
     }
 
-    fn refused(&self, reason: impl Into<String>) -> StoreError {
-        StoreError::Refused { run: self.run.clone(), reason: reason.into() }
+    async fn query(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        self.transaction.query_typed(&self.db.sql(template), params).await.map_err(failed)
     }
 
     async fn execute(&self, template: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
         self.transaction.execute_typed(&self.db.sql(template), params).await.map_err(failed)
     }
 
+    async fn keeps(&self, record: &SideRecord) -> Result<bool, StoreError> {
+        let key = rules::side_record_key(record, &record.encode()).into_bytes();
+        let sql = "SELECT 1 FROM @side_records WHERE run = $1 AND key = $2";
+        Ok(!self.query(sql, &[(&self.id, Type::INT8), (&key, Type::BYTEA)]).await?.is_empty())
+    }
+
     async fn keep(&self, record: &SideRecord) -> Result<(), StoreError> {
         let bytes = record.encode();
-        let digest = Digest::blake3(&bytes);
-        let params: [Param<'_>; 3] =
-            [(&self.id, Type::INT8), (&&digest.as_bytes()[..], Type::BYTEA), (&bytes, Type::BYTEA)];
-        let sql = "INSERT INTO @side_records (run, digest, record) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+        let key = rules::side_record_key(record, &bytes).into_bytes();
+        let params: [Param<'_>; 3] = [(&self.id, Type::INT8), (&key, Type::BYTEA), (&bytes, Type::BYTEA)];
+        let sql = "INSERT INTO @side_records (run, key, record) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
         self.execute(sql, &params).await.map(drop)
     }
 
     async fn erase(&self, erase: &Erase) -> Result<(), StoreError> {
-        if self.version == 1 {
-            return Err(self.refused("hashes of a v1 log cover the payloads: none can be erased"));
-        }
         let seq = seq_param(erase.seq);
         let params: [Param<'_>; 2] = [(&self.id, Type::INT8), (&seq, Type::INT8)];
         let erased = self.execute("UPDATE @events SET payload = NULL WHERE run = $1 AND seq = $2", &params).await?;
         if erased == 0 {
             return Err(StoreError::NoEvent { run: self.run.clone(), seq: erase.seq });
         }
-        self.execute("DELETE FROM @blob_refs WHERE run = $1 AND seq = $2", &params).await?;
         self.keep(&SideRecord::Erase(erase.clone())).await
     }
 
     async fn prune(&self, prune: &Prune) -> Result<(), StoreError> {
-        if !self.finished {
-            return Err(self.refused("it has not ended"));
+        let record = SideRecord::Prune(Box::new(prune.clone()));
+        if self.keeps(&record).await? {
+            return Ok(());
         }
+        let summary = self.query(&format!("{SUMMARY} WHERE r.id = $1"), &[(&self.id, Type::INT8)]).await?;
+        let summary = summary.first().map(read_summary).transpose()?;
+        let summary = summary.ok_or_else(|| StoreError::NoRun { run: self.run.clone() })?;
+        rules::check_prune(prune, self.version, &summary.head, summary.pruned_through)?;
         let through = seq_param(prune.through);
         let params: [Param<'_>; 2] = [(&self.id, Type::INT8), (&through, Type::INT8)];
-        let sql = self.db.sql(
-            "SELECT header, payload, seq = (SELECT max(seq) FROM @events WHERE run = $1)
-             FROM @events WHERE run = $1 AND seq = $2",
-        );
-        let rows = self.transaction.query_typed(&sql, &params).await.map_err(failed)?;
-        let Some(row) = rows.first() else {
-            return Err(StoreError::NoEvent { run: self.run.clone(), seq: prune.through });
-        };
-        if row.get(2) {
-            return Err(self.refused("its last event has to stay"));
-        }
-        if record_at(row, 0).hash() != prune.last_hash {
-            return Err(self.refused(format!("the record names another hash for event {}", prune.through)));
-        }
+        let rows = self.query("SELECT header, payload FROM @events WHERE run = $1 AND seq = $2", &params).await?;
+        let missing = || StoreError::NoEvent { run: self.run.clone(), seq: prune.through };
+        rules::check_pruned_hash(prune, record_at(rows.first().ok_or_else(missing)?, 0).hash())?;
         self.execute("DELETE FROM @events WHERE run = $1 AND seq <= $2", &params).await?;
         self.execute("DELETE FROM @blob_refs WHERE run = $1 AND seq <= $2", &params).await?;
         self.execute("UPDATE @runs SET pruned_through = $2 WHERE id = $1", &params).await?;
-        self.keep(&SideRecord::Prune(Box::new(prune.clone()))).await
+        self.keep(&record).await
     }
 }
 

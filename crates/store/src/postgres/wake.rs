@@ -30,15 +30,14 @@ const PAYLOAD_BYTES: usize = 7_900;
 /// Stands for more runs than a payload can name.
 const MANY: &str = "*";
 
-/// How soon to look again for events that wait for an older transaction to end.
-const SETTLE_PAUSE: Duration = Duration::from_millis(5);
-
 /// Before connecting again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
 /// Wakes everyone who waits, here and in other processes.
 #[derive(Clone)]
 pub(super) struct Wake {
+    /// Whether other processes are told.
+    announces: bool,
     shared: Arc<Shared>,
 }
 
@@ -48,7 +47,6 @@ struct Shared {
     outbox: Mutex<Outbox>,
     post: Notify,
     poll_now: Notify,
-    settle: Notify,
     /// Our own listening connection, whose notifications we need not hear.
     own_process: AtomicI32,
     listening: AtomicBool,
@@ -99,12 +97,12 @@ fn named(payload: &str) -> Option<Vec<(RunId, Seq)>> {
 impl Wake {
     pub(super) fn start(db: &Arc<Database>, options: &PostgresOptions, tasks: &mut JoinSet<()>) -> Self {
         let wake = Self {
+            announces: options.notifications,
             shared: Arc::new(Shared {
                 watches: Watches::default(),
                 outbox: Mutex::default(),
                 post: Notify::new(),
                 poll_now: Notify::new(),
-                settle: Notify::new(),
                 own_process: AtomicI32::new(0),
                 listening: AtomicBool::new(false),
             }),
@@ -113,7 +111,6 @@ impl Wake {
             tasks.spawn(wake.clone().listen(Arc::clone(db)));
         }
         tasks.spawn(wake.clone().poll(Arc::clone(db), options.poll_interval));
-        tasks.spawn(wake.clone().settle());
         wake
     }
 
@@ -130,31 +127,19 @@ impl Wake {
         if grown.is_empty() {
             return;
         }
-        let mut outbox = self.outbox();
-        for (run, next) in grown {
-            self.shared.watches.publish(&run, next);
-            outbox.add(run, next);
+        self.shared.watches.publish_all(grown.iter().map(|(run, next)| (run, *next)));
+        if !self.announces {
+            return;
         }
+        let mut outbox = self.outbox();
+        grown.into_iter().for_each(|(run, next)| outbox.add(run, next));
         drop(outbox);
         self.shared.post.notify_one();
-    }
-
-    /// Tells that the feed has events that cannot be served before an older transaction ends.
-    pub(super) fn unsettled(&self) {
-        self.shared.settle.notify_one();
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
         // Valid at every step, so a panic elsewhere cannot have left it half changed.
         self.shared.outbox.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    async fn settle(self) {
-        loop {
-            self.shared.settle.notified().await;
-            sleep(SETTLE_PAUSE).await;
-            self.shared.watches.publish_feed();
-        }
     }
 
     /// Keeps one connection listening, whatever happens to it.
@@ -204,7 +189,7 @@ impl Wake {
             return;
         }
         match named(notification.payload()) {
-            Some(runs) => runs.iter().for_each(|(run, next)| self.shared.watches.publish(run, *next)),
+            Some(runs) => self.shared.watches.publish_all(runs.iter().map(|(run, next)| (run, *next))),
             None => self.shared.poll_now.notify_one(),
         }
     }
