@@ -1,3 +1,5 @@
 //! Behaviour of every store.
 
 mod memory;
+mod pg_server;
+mod postgres;
