@@ -37,6 +37,7 @@ use self::blobs::Blobs;
 use self::commit::Committers;
 use self::database::{Database, Patience};
 use self::options::Target;
+use self::read::Settled;
 use self::wake::Wake;
 use crate::blob::BlobStore;
 use crate::error::{AppendError, LeaseError, OpenError, StoreError};
@@ -165,12 +166,14 @@ impl Store for PostgresStore {
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
         Box::pin(async move {
             let mut patience = SETTLE.start();
+            // Most transactions take milliseconds: what is committed by now is worth the wait.
+            let mut committed = None;
             loop {
-                let (page, held_back) = self.db.feed(after, limit).await?;
-                if !held_back || !page.items.is_empty() {
+                let Settled { page, is_full, below, newest } = self.db.feed(after, limit).await?;
+                let wanted = *committed.get_or_insert(newest);
+                if is_full || wanted.is_none_or(|xid| xid < below) {
                     return Ok(page);
                 }
-                // Most transactions take milliseconds: what the caller has just appended is worth the wait.
                 if !patience.pause().await {
                     // Nobody will tell when the old transaction ends, so whoever waits looks again.
                     self.wake.watches().publish_feed();

@@ -118,15 +118,32 @@ impl Database {
 
     /// Runs one statement that changes something: it is sent once, and durable when this returns.
     pub(super) async fn execute(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
-        let sql = self.sql(template);
         let client = self.client().await?;
+        self.execute_on(&client, &self.sql(template), params).await.map_err(failed)
+    }
+
+    /// The same for a statement that may be done twice: it is sent again when the connection breaks.
+    pub(super) async fn repeat(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
+        let sql = self.sql(template);
+        let mut patience = self.patience.start();
+        loop {
+            let client = self.client().await?;
+            match self.execute_on(&client, &sql, params).await {
+                Ok(rows) => return Ok(rows),
+                Err(err) if is_lost(&err) && patience.pause().await => {}
+                Err(err) => return Err(failed(err)),
+            }
+        }
+    }
+
+    async fn execute_on(&self, client: &Client, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
         // Sent at once: a caller that goes away leaves no transaction open.
         let (begun, rows, done) = tokio::join!(
             client.batch_execute(self.begin()),
-            client.query_typed(&sql, params),
+            client.query_typed(sql, params),
             client.batch_execute("COMMIT"),
         );
-        begun.and(rows).and_then(|rows| done.map(|()| rows)).map_err(failed)
+        begun.and(rows).and_then(|rows| done.map(|()| rows))
     }
 
     /// Begins a transaction on a shared connection; it is rolled back unless committed.

@@ -1,4 +1,6 @@
 //! Leases, by the server's clock: all machines agree on it.
+//!
+//! Each statement here may be done twice: taking a lease again only costs its owner a token.
 
 use std::time::Duration;
 
@@ -25,7 +27,7 @@ impl Database {
         );
         let params: [Param<'_>; 3] = [(&key, Type::BYTEA), (&owner, Type::BYTEA), (&ttl, Type::INT8)];
         loop {
-            if let [row] = self.execute(&sql, &params).await?.as_slice() {
+            if let [row] = self.repeat(&sql, &params).await?.as_slice() {
                 return Ok(read_lease(run, row));
             }
             // Someone has it. If they gave it back just now, it is to be had after all.
@@ -44,7 +46,7 @@ impl Database {
     pub(super) async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease, LeaseError> {
         let (key, token, ttl) = (lease.run.as_str().as_bytes(), lease.token.0.cast_signed(), nanos(ttl));
         let rows = self
-            .execute(
+            .repeat(
                 &format!(
                     "UPDATE @leases SET until = {NOW} + $3 WHERE run_id = $1 AND token = $2
                      RETURNING owner, token, until"
@@ -65,7 +67,7 @@ impl Database {
         let (key, token) = (lease.run.as_str().as_bytes(), lease.token.0.cast_signed());
         // The row stays, for tokens must go on counting.
         let sql = "UPDATE @leases SET until = 0 WHERE run_id = $1 AND token = $2";
-        self.execute(sql, &[(&key, Type::BYTEA), (&token, Type::INT8)]).await?;
+        self.repeat(sql, &[(&key, Type::BYTEA), (&token, Type::INT8)]).await?;
         Ok(())
     }
 

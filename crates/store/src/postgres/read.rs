@@ -102,19 +102,19 @@ impl Database {
         Ok(rows.iter().map(|row| record_at(row, 0)).collect())
     }
 
-    /// A part of the feed, and whether there are events that an older transaction still holds back.
+    /// A part of the feed as far as it is settled.
     ///
     /// Only what was written by transactions older than every one still running is shown: nothing can
     /// appear before it any more.
-    pub(super) async fn feed(&self, after: FeedCursor, limit: PageLimit) -> Result<(FeedPage, bool), StoreError> {
+    pub(super) async fn feed(&self, after: FeedCursor, limit: PageLimit) -> Result<Settled, StoreError> {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let (xid, pos) = (signed(after.epoch), signed(after.position));
         let (events, bytes) = page_size(limit);
         let rows = self
             .query(
                 "WITH settled AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS below)
-                 SELECT held.back, p.xid, p.pos, p.run_id, p.header, p.payload
-                 FROM (SELECT EXISTS (SELECT 1 FROM @events WHERE xid >= (SELECT below FROM settled)) AS back) held
+                 SELECT s.below, s.newest, p.xid, p.pos, p.run_id, p.header, p.payload
+                 FROM (SELECT below, (SELECT max(xid) FROM @events) AS newest FROM settled) s
                  LEFT JOIN (
                      SELECT *, sum(size) OVER (ORDER BY xid, pos ROWS UNBOUNDED PRECEDING) - size AS before FROM (
                          SELECT e.xid, e.pos, r.run_id, e.header, e.payload,
@@ -126,15 +126,31 @@ impl Database {
                 &[(&xid, Type::INT8), (&pos, Type::INT8), (&events, Type::INT8), (&bytes, Type::INT8)],
             )
             .await?;
-        let held_back = rows.first().is_some_and(|row| row.get(0));
         let mut page = FeedPage { items: Vec::with_capacity(rows.len()), next: after };
-        for row in rows.iter().filter(|row| row.get::<_, Option<i64>>(1).is_some()) {
+        for row in rows.iter().filter(|row| row.get::<_, Option<i64>>(2).is_some()) {
             let number = |column| row.get::<_, i64>(column).cast_unsigned();
-            page.next = FeedCursor { epoch: number(1), position: number(2) };
-            page.items.push(FeedItem { cursor: page.next, run: run_id_at(row, 3)?, record: record_at(row, 4) });
+            page.next = FeedCursor { epoch: number(2), position: number(3) };
+            page.items.push(FeedItem { cursor: page.next, run: run_id_at(row, 4)?, record: record_at(row, 5) });
         }
-        Ok((page, held_back))
+        let size: usize = page.items.iter().map(|item| item.record.size()).sum();
+        Ok(Settled {
+            below: rows.first().map_or(0, |row| row.get(0)),
+            newest: rows.first().and_then(|row| row.get(1)),
+            is_full: page.items.len() >= limit.events || size >= limit.bytes,
+            page,
+        })
     }
+}
+
+/// A part of the feed, and how far it is settled.
+pub(super) struct Settled {
+    pub(super) page: FeedPage,
+    /// Whether the page's limit was reached.
+    pub(super) is_full: bool,
+    /// Every transaction with a lower id has ended.
+    pub(super) below: i64,
+    /// The transaction of the newest event that is committed.
+    pub(super) newest: Option<i64>,
 }
 
 /// What stands in a run's row is no format we know.

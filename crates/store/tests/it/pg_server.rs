@@ -5,6 +5,8 @@
 //! shared lock on a file, and a watchdog stops and removes the cluster once nobody does, however the
 //! tests ended.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
@@ -16,7 +18,7 @@ const NO_BINARIES: &str = "no PostgreSQL found: run ./test, which installs Debia
      with R1_TEST_POSTGRES=postgres://…";
 
 /// The URL of the shared server, without a schema.
-pub fn shared_url() -> String {
+pub(crate) fn shared_url() -> String {
     static URL: OnceLock<String> = OnceLock::new();
     URL.get_or_init(|| match std::env::var("R1_TEST_POSTGRES") {
         Ok(url) => url,
@@ -32,7 +34,7 @@ pub fn shared_url() -> String {
 }
 
 /// A running cluster; kept alive by the lock inside.
-pub struct Cluster {
+pub(crate) struct Cluster {
     dir: PathBuf,
     port: u16,
     _lock: File,
@@ -40,7 +42,7 @@ pub struct Cluster {
 
 impl Cluster {
     /// One of its own, for a test that restarts it.
-    pub fn private() -> Self {
+    pub(crate) fn private() -> Self {
         Self::share(&format!("private-{}", std::process::id()))
     }
 
@@ -65,12 +67,12 @@ impl Cluster {
         }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
     /// Kills the server in mid-sentence, as a power cut would, and starts it again.
-    pub fn restart_immediately(&self) {
+    pub(crate) fn restart_immediately(&self) {
         let (data, log) = (self.dir.join("data"), self.dir.join("log"));
         let restart = ["restart", "-w", "-m", "immediate", "-t", "60", "-D", path(&data), "-l", path(&log)];
         run(&mut tool("pg_ctl", &restart));
@@ -112,22 +114,14 @@ fn watch(dir: &Path, lock: &Path) {
     let stop: Vec<_> =
         std::iter::once(stop.get_program()).chain(stop.get_args()).map(|arg| arg.to_str().unwrap()).collect();
     let script = format!(
-        "exec 9<'{lock}'; while sleep 2; do if flock -n -x 9; then {stop}; rm -rf '{dir}' '{port}'; exit; fi; done",
+        "(exec 9<'{lock}'; while sleep 2; do if flock -n -x 9; then {stop}; rm -rf '{dir}' '{port}'; exit; fi; done) &",
         lock = path(lock),
         stop = stop.join(" "),
         dir = path(dir),
         port = path(&port_file(dir)),
     );
-    let quiet = Stdio::null;
     // A group of its own, so that what interrupts the tests does not reach it.
-    Command::new("sh")
-        .args(["-c", &script])
-        .process_group(0)
-        .stdin(quiet())
-        .stdout(quiet())
-        .stderr(quiet())
-        .spawn()
-        .unwrap();
+    run(Command::new("sh").args(["-c", &script]).process_group(0));
 }
 
 /// A command of PostgreSQL, as a user who may run it: the server refuses root.

@@ -1,5 +1,7 @@
 //! The PostgreSQL store keeps every promise, on a real server.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
@@ -14,42 +16,42 @@ use tokio_postgres::NoTls;
 use crate::pg_server;
 
 /// A schema of its own.
-pub struct Schema {
-    pub server: String,
-    pub name: String,
+pub(crate) struct Schema {
+    pub(crate) server: String,
+    pub(crate) name: String,
 }
 
 impl Schema {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::on(pg_server::shared_url())
     }
 
-    pub fn on(server: String) -> Self {
+    pub(crate) fn on(server: String) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         Self { server, name: format!("r1_test_{now}_{}_{count}", std::process::id()) }
     }
 
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         with_schema(&self.server, &self.name)
     }
 
-    pub async fn open(&self) -> PostgresStore {
+    pub(crate) async fn open(&self) -> PostgresStore {
         self.open_with(options()).await
     }
 
-    pub async fn open_with(&self, options: PostgresOptions) -> PostgresStore {
+    pub(crate) async fn open_with(&self, options: PostgresOptions) -> PostgresStore {
         PostgresStore::open(&self.url(), options).await.unwrap()
     }
 
     /// A connection that knows nothing of stores; `@` in `sql` stands for the schema.
-    pub async fn execute(&self, sql: &str) {
+    pub(crate) async fn execute(&self, sql: &str) {
         let client = self.connect().await;
         client.batch_execute(&sql.replace('@', &format!("\"{}\".", self.name))).await.unwrap();
     }
 
-    pub async fn connect(&self) -> tokio_postgres::Client {
+    pub(crate) async fn connect(&self) -> tokio_postgres::Client {
         let (client, connection) = tokio_postgres::connect(&self.server, NoTls).await.unwrap();
         tokio::spawn(connection);
         client
@@ -73,12 +75,12 @@ impl Drop for Schema {
     }
 }
 
-pub fn with_schema(server: &str, schema: &str) -> String {
+pub(crate) fn with_schema(server: &str, schema: &str) -> String {
     let sign = if server.contains('?') { '&' } else { '?' };
     format!("{server}{sign}schema={schema}")
 }
 
-pub fn options() -> PostgresOptions {
+pub(crate) fn options() -> PostgresOptions {
     PostgresOptions { connections: 4, patience: Duration::from_secs(60), ..PostgresOptions::default() }
 }
 
