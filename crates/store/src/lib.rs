@@ -18,6 +18,7 @@ pub mod memory;
 pub mod postgres;
 mod rules;
 pub mod run;
+pub mod sqlite;
 pub mod store;
 mod tail;
 pub mod watch;
@@ -30,6 +31,7 @@ pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{PageLimit, SharedStore, Store, StoreFacts};
 pub use tail::{tail, tail_feed};
 

@@ -1,0 +1,22 @@
+//! How fast the log is: `cargo bench -p r1-store` prints one table.
+//!
+//! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
+
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing to say")]
+
+mod check;
+mod fixture;
+mod memory;
+#[allow(dead_code, reason = "a benchmark restarts no servers")]
+#[path = "../../tests/it/pg_server.rs"]
+mod pg_server;
+mod postgres;
+mod table;
+
+fn main() {
+    let mut table = table::Table::default();
+    check::measure(&mut table);
+    memory::measure(&mut table);
+    postgres::measure(&mut table);
+    table.finish();
+}
