@@ -7,6 +7,10 @@
 mod check;
 mod fixture;
 mod memory;
+#[allow(dead_code, reason = "a benchmark restarts no servers")]
+#[path = "../../tests/it/pg_server.rs"]
+mod pg_server;
+mod postgres;
 mod sqlite;
 mod table;
 mod writers;
@@ -18,5 +22,6 @@ fn main() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     sqlite::measure(&mut table, &runtime);
+    postgres::measure(&mut table, &runtime);
     table.finish();
 }
