@@ -7,11 +7,16 @@
 mod check;
 mod fixture;
 mod memory;
+mod sqlite;
 mod table;
+mod writers;
 
 fn main() {
     let mut table = table::Table::default();
     check::measure(&mut table);
     memory::measure(&mut table);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    sqlite::measure(&mut table, &runtime);
     table.finish();
 }
