@@ -1,4 +1,11 @@
 //! Behaviour of every store.
 
 mod memory;
+mod pg_proxy;
+mod pg_server;
+mod postgres;
+mod postgres_commit;
+mod postgres_crash;
+mod postgres_layout;
+mod postgres_wake;
 mod sqlite;
