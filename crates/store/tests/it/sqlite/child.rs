@@ -23,11 +23,11 @@ pub(crate) const RUNS: u64 = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errand {
     /// Append to all runs until killed.
-    UntilKilled,
+    AppendForEver,
     /// Append to all runs until one append fails, then say `refused` and `read`.
-    UntilRefused,
+    FillTheDisk,
     /// Append 50 times to each run from 100 on and end it.
-    UntilFinished,
+    FinishRuns,
 }
 
 /// What a child said was acknowledged.
@@ -94,8 +94,8 @@ async fn runs_an_errand_for_another_test() {
     let path = std::env::var_os(STORE).expect("only other tests run this");
     let store = open(Path::new(&path)).await;
     match std::env::var(ERRAND).expect("an errand").as_str() {
-        "UntilKilled" => append_to_all(&store, 0, u64::MAX).await,
-        "UntilRefused" => {
+        "AppendForEver" => append_to_all(&store, 0, u64::MAX).await,
+        "FillTheDisk" => {
             append_to_all(&store, 0, u64::MAX).await;
             let mut events = 0;
             for n in 0..RUNS {
@@ -103,7 +103,7 @@ async fn runs_an_errand_for_another_test() {
             }
             println!("read {events}");
         }
-        "UntilFinished" => append_to_all(&store, 100, 50).await,
+        "FinishRuns" => append_to_all(&store, 100, 50).await,
         other => panic!("no such errand: {other}"),
     }
 }

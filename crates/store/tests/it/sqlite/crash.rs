@@ -22,7 +22,7 @@ async fn log_11_nothing_acknowledged_is_lost_or_doubled_by_sigkill() {
     let mut known: HashMap<RunId, Chain> = HashMap::new();
     let mut acknowledged = 0;
     for round in 0..ROUNDS {
-        let (mut child, mut lines) = spawn(&fixture.path(), Errand::UntilKilled, None);
+        let (mut child, mut lines) = spawn(&fixture.path(), Errand::AppendForEver, None);
         let mut last: HashMap<RunId, Ack> = HashMap::new();
         let mut note = |ack: Ack| last.insert(ack.run.clone(), ack);
         // At least one append each time, then the end at a moment that differs from round to round.

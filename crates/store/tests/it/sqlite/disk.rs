@@ -49,7 +49,7 @@ fn log_12_a_failing_write_poisons_the_writer_and_reopening_works() {
     let fixture = SqliteFixture::new();
     // No file may grow beyond 400 KiB, and the child is told by an error instead of a signal.
     let script = "trap '' XFSZ; ulimit -f 800; exec \"$@\"";
-    let (mut child, mut lines) = spawn(&fixture.path(), Errand::UntilRefused, Some(script));
+    let (mut child, mut lines) = spawn(&fixture.path(), Errand::FillTheDisk, Some(script));
     let (mut acks, mut refused, mut read) = (Vec::new(), Vec::new(), None);
     while let Some(line) = lines.next() {
         if let Some(ack) = parse(&line) {

@@ -14,7 +14,7 @@ use super::{SqliteFixture, open};
 async fn log_14_two_processes_write_at_once_and_each_sees_the_others_events() {
     let fixture = SqliteFixture::new();
     let store = open(&fixture.path()).await;
-    let (mut child, mut lines) = spawn(&fixture.path(), Errand::UntilFinished, None);
+    let (mut child, mut lines) = spawn(&fixture.path(), Errand::FinishRuns, None);
     let reader = std::thread::spawn(move || std::iter::from_fn(|| lines.next_ack()).count());
     let tails: Vec<_> = (100..100 + RUNS)
         .map(|n| tokio::spawn(tail(store.clone(), run(n), Seq::FIRST).map(Result::unwrap).collect::<Vec<_>>()))
