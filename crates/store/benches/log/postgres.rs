@@ -27,8 +27,8 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
         || runtime.block_on(bare.append(bare_events)),
     );
     let ours_events = WRITERS * each;
-    let per_event = peer.mul_f64(f64::from(u32::try_from(ours_events).expect("few")))
-        / u32::try_from(bare_events).expect("few");
+    let per_event =
+        peer.mul_f64(f64::from(u32::try_from(ours_events).expect("few"))) / u32::try_from(bare_events).expect("few");
     table.row(
         &format!("PostgreSQL, durable, {WRITERS} runs at once, 1 KiB"),
         &rate(ours_events, ours),
