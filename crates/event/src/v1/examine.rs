@@ -61,8 +61,9 @@ pub fn examine(record: &Record) -> Result<Examined, NotV1> {
     let Header { run_id, seq, prev_hash, ts, kind } = header;
     let none = Bytes::new();
     let payload = record.payload.as_ref().unwrap_or(&none);
+    let hash = header::hash(&record.header, gap, record.payload.as_deref());
     let body = Body::read(kind, payload);
-    let hash = body.writable.map(|()| header::hash(&record.header, gap, record.payload.as_deref()));
+    let hash = body.writable.map(|()| hash);
     let notices = form::notices(seq, kind, &body, payload);
     let beyond_limits = match (&body.fields, Table::of(kind)) {
         (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, payload, Rules::WELL_FORMED).ok(),
