@@ -202,10 +202,44 @@ impl Chain {
 #[error("the chain snapshot is damaged")]
 pub struct InvalidSnapshot;
 
+/// The end of a log, as a batch finds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    run: RunId,
+    size: u64,
+    head: Option<Digest>,
+}
+
+impl Position {
+    /// The run.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// How many events there are.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The seq that the next event has.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        Seq::new(self.size).map_or(Seq::FIRST, Seq::next)
+    }
+
+    /// Hash of the last event.
+    #[must_use]
+    pub const fn head(&self) -> Option<Digest> {
+        self.head
+    }
+}
+
 /// Events that continue one chain, complete and checked, ready to be stored all or none.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    before: Chain,
+    before: Position,
     after: Chain,
     records: Vec<Record>,
     blobs: Vec<(Seq, Digest)>,
@@ -215,7 +249,8 @@ impl Batch {
     /// An empty batch that continues `chain`.
     #[must_use]
     pub fn new(chain: &Chain) -> Self {
-        Self { before: chain.clone(), after: chain.clone(), records: Vec::new(), blobs: Vec::new() }
+        let before = Position { run: chain.run.clone(), size: chain.size(), head: chain.head };
+        Self { before, after: chain.clone(), records: Vec::new(), blobs: Vec::new() }
     }
 
     /// Adds an event of a v2 run and returns its seq.
@@ -308,9 +343,9 @@ impl Batch {
         self.blobs.push((seq, hash));
     }
 
-    /// The chain that this batch continues.
+    /// Where this batch begins.
     #[must_use]
-    pub const fn before(&self) -> &Chain {
+    pub const fn before(&self) -> &Position {
         &self.before
     }
 
@@ -324,6 +359,12 @@ impl Batch {
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// The events, the chain behind them, and which events name which blobs.
+    #[must_use]
+    pub fn into_parts(self) -> (Vec<Record>, Chain, Vec<(Seq, Digest)>) {
+        (self.records, self.after, self.blobs)
     }
 
     /// Which events name which blobs.

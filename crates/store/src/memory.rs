@@ -104,7 +104,7 @@ impl Opening {
 impl Store for MemoryStore {
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>> {
         let appended = match self.opening.enter() {
-            Ok(mut shelf) => shelf.append(lease, &batch),
+            Ok(mut shelf) => shelf.append(lease, batch),
             Err(closed) => Err(AppendError::Failed { run: batch.before().run().clone(), source: Box::new(closed) }),
         };
         future::ready(appended).boxed()
@@ -185,6 +185,13 @@ impl Store for MemoryStore {
 
     fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<(), StoreError>> {
         self.with(|shelf| shelf.prune(prune))
+    }
+
+    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|shelf| {
+            shelf.compact();
+            Ok(())
+        })
     }
 
     fn blobs(&self) -> &dyn BlobStore {

@@ -119,6 +119,17 @@ fn narrowed(value: f64) -> Narrowed {
     half_bits(single).map_or(Narrowed::Single(single), Narrowed::Half)
 }
 
+/// How many bytes a head with this argument takes.
+pub(crate) const fn head_len(n: u64) -> usize {
+    match n {
+        0..=23 => 1,
+        24..=0xff => 2,
+        0x100..=0xffff => 3,
+        0x1_0000..=0xffff_ffff => 5,
+        _ => 9,
+    }
+}
+
 /// A head: major type and argument, in the shortest form.
 #[expect(clippy::cast_possible_truncation, reason = "each arm's range says that the value fits")]
 fn head(out: &mut Vec<u8>, major: u8, n: u64) {
