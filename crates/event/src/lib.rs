@@ -23,6 +23,7 @@ pub mod record;
 pub mod seal;
 pub mod side_record;
 pub mod v1;
+pub mod validate;
 
 pub use chain::{Batch, Chain, ChainError};
 pub use finding::{Finding, Verdict};

@@ -10,6 +10,7 @@ mod kinds;
 
 use bytes::Bytes;
 
+pub(crate) use field::each_pair;
 pub use field::{Extra, Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
 pub use kinds::*;
 

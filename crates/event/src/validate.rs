@@ -1,0 +1,183 @@
+//! Checking a log while it streams by.
+//!
+//! A check has two halves. The first looks at each event by itself (hashes, canonical bytes, what the
+//! payload says) and runs on as many threads as there are; the second takes the results in order
+//! (chain, tree, pairing, seals). Memory does not grow with the log.
+//!
+//! ```
+//! use r1_event::payload::{Payload, RunCompleted, RunStarted};
+//! use r1_event::validate::{Options, Validator};
+//! use r1_event::finding::State;
+//! use r1_event::{Batch, Chain, UnixNanos};
+//!
+//! let chain = Chain::new("run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse()?);
+//! let mut batch = Batch::new(&chain);
+//! batch.push(UnixNanos(1), Payload::RunStarted(Box::new(RunStarted::default())))?;
+//! batch.push(UnixNanos(2), Payload::RunCompleted(RunCompleted::default()))?;
+//!
+//! let mut validator = Validator::new(Options::default());
+//! batch.records().iter().for_each(|record| validator.push(record));
+//! let verdict = validator.finish();
+//! assert_eq!(verdict.state, State::Complete);
+//! assert!(verdict.findings.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod erasures;
+mod facts;
+pub(crate) mod findings;
+mod links;
+mod pairing;
+mod parallel;
+mod v2;
+mod vouchers;
+
+use std::collections::HashMap;
+
+use ed25519_dalek::VerifyingKey;
+
+pub use self::erasures::Redaction;
+use self::facts::Examined;
+use self::v2::LogCheck;
+use crate::finding::{Finding, Integrity, Part, State, Verdict};
+use crate::id::Seq;
+use crate::record::Record;
+use crate::side_record::SideRecord;
+
+/// What a check may draw on besides the events.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// All that is kept beside the log. A prune record decides where the check begins, so these come first.
+    pub side_records: Vec<SideRecord>,
+    /// Keys whose seals and checkpoints count.
+    pub keys: Vec<VerifyingKey>,
+    /// `redaction.applied` events of other runs that erase records of this one name.
+    pub redactions: HashMap<(String, u64), Redaction>,
+}
+
+/// How the source of a log ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Behind a whole event.
+    Clean,
+    /// Inside of one.
+    Torn {
+        /// Where the source ends.
+        offset: u64,
+    },
+}
+
+/// Checks one log of either format.
+#[derive(Debug)]
+pub struct Validator {
+    options: Options,
+    check: Check,
+}
+
+#[derive(Debug)]
+enum Check {
+    /// No event has come yet: it decides the rules.
+    Undecided,
+    V2(Box<LogCheck>),
+}
+
+impl Validator {
+    /// Starts a check.
+    #[must_use]
+    pub const fn new(options: Options) -> Self {
+        Self { options, check: Check::Undecided }
+    }
+
+    /// Takes the next event.
+    pub fn push(&mut self, record: &Record) {
+        let examined = self.examiner(record).examine(record);
+        self.observe(examined);
+    }
+
+    /// What is open at this point of a v2 log: the turn, and the calls in order of schedule.
+    #[must_use]
+    pub fn open(&self) -> (Option<String>, Vec<(String, u32, Seq)>) {
+        match &self.check {
+            Check::V2(check) => check.open(),
+            Check::Undecided => (None, Vec::new()),
+        }
+    }
+
+    /// The verdict on all events pushed.
+    #[must_use]
+    pub fn finish(self) -> Verdict {
+        self.finish_with(Ending::Clean)
+    }
+
+    /// The verdict, when the source may have ended inside an event.
+    #[must_use]
+    pub fn finish_with(self, ending: Ending) -> Verdict {
+        match self.check {
+            Check::V2(check) => check.finish(&self.options, ending),
+            Check::Undecided => empty_verdict(&self.options, ending),
+        }
+    }
+
+    /// How to examine the events of this log, starting with `first` if it is the first.
+    fn examiner(&mut self, first: &Record) -> Examiner {
+        if matches!(self.check, Check::Undecided) {
+            self.check = self.decide(first);
+        }
+        match &self.check {
+            Check::V2(check) => Examiner::V2 { run_id: check.run_id().to_owned() },
+            Check::Undecided => Examiner::V2 { run_id: String::new() },
+        }
+    }
+
+    fn decide(&self, first: &Record) -> Check {
+        let run_id = first.header().map(|header| header.run_id.to_owned()).unwrap_or_default();
+        Check::V2(Box::new(LogCheck::new(&run_id, &self.options.side_records)))
+    }
+
+    fn observe(&mut self, examined: AnyExamined) {
+        match (&mut self.check, examined) {
+            (Check::V2(check), AnyExamined::V2(examined)) => check.observe(*examined),
+            // The examiner comes from this very check, so the two always fit.
+            (Check::Undecided, _) => {}
+        }
+    }
+}
+
+/// The first half of a check, free to run anywhere.
+#[derive(Clone, Debug)]
+enum Examiner {
+    V2 { run_id: String },
+}
+
+#[derive(Debug)]
+enum AnyExamined {
+    V2(Box<Examined>),
+}
+
+impl Examiner {
+    fn examine(&self, record: &Record) -> AnyExamined {
+        match self {
+            Self::V2 { run_id } => AnyExamined::V2(Box::new(facts::examine(run_id, record))),
+        }
+    }
+}
+
+fn empty_verdict(options: &Options, ending: Ending) -> Verdict {
+    let pruned_only = options.side_records.iter().any(|record| matches!(record, SideRecord::Prune(_)));
+    let message = if pruned_only { "all events of the log are gone" } else { "there are no events" };
+    let state = if ending == Ending::Clean { State::Open } else { State::Truncated };
+    Verdict {
+        run_id: options.side_records.iter().find_map(SideRecord::run_id).unwrap_or_default().to_owned(),
+        schema_version: None,
+        events: 0,
+        integrity: Integrity::Broken,
+        state,
+        findings: vec![Finding::new(Part::Integrity, "no_events", None, message)],
+        compat: None,
+        merkle_root: None,
+        head_hash: None,
+        sealed_by: None,
+        pruned_through: None,
+        recorded: false,
+    }
+}

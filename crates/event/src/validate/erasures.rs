@@ -1,0 +1,102 @@
+//! Erased payloads: each must be owned up to by a `redaction.applied` event.
+
+use std::collections::HashMap;
+
+use crate::finding::{Finding, Part};
+use crate::id::Digest;
+use crate::side_record::{Erase, EventRef};
+
+/// A `redaction.applied` event of another run, looked up by the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redaction {
+    /// Hash of the event.
+    pub hash: Digest,
+    /// The run whose payloads it erases.
+    pub run_id: String,
+    /// Their sequences, counted from 0.
+    pub sequences: Vec<u64>,
+}
+
+/// The erase records of one log, and what became of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Erasures {
+    records: HashMap<u64, Erase>,
+    /// Erased events whose redaction event, in this log, has not come by yet.
+    waiting: HashMap<u64, Vec<u64>>,
+    elsewhere: Vec<(u64, EventRef)>,
+}
+
+impl Erasures {
+    pub(super) fn add(&mut self, erase: &Erase) {
+        self.records.insert(erase.seq.get(), erase.clone());
+    }
+
+    pub(super) fn get(&self, seq: u64) -> Option<&Erase> {
+        self.records.get(&seq)
+    }
+
+    /// Takes an event whose payload is gone.
+    pub(super) fn erased(&mut self, run_id: &str, seq: u64, findings: &mut Vec<Finding>) {
+        let Some(erase) = self.records.get(&seq) else {
+            let message = format!("the payload of event {seq} is gone and no erase record says why");
+            findings.push(Finding::new(Part::Integrity, "payload_missing", Some(seq), message));
+            return;
+        };
+        let redaction = &erase.redaction;
+        if redaction.run_id.as_str() == run_id {
+            self.waiting.entry(redaction.seq.get()).or_default().push(seq);
+        } else {
+            self.elsewhere.push((seq, redaction.clone()));
+        }
+    }
+
+    /// Takes an event of this log that may be the redaction some erasures wait for.
+    pub(super) fn passed(
+        &mut self,
+        run_id: &str,
+        seq: u64,
+        hash: Digest,
+        redaction: Option<(&str, &[u64])>,
+        findings: &mut Vec<Finding>,
+    ) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        for erased in self.waiting.remove(&seq).unwrap_or_default() {
+            let names = redaction.is_some_and(|(run, sequences)| run == run_id && sequences.contains(&(erased - 1)));
+            let right_hash = self.records.get(&erased).is_some_and(|erase| erase.redaction.hash == hash);
+            if !(names && right_hash) {
+                findings.push(unowned(erased, &format!("event {seq} does not say so")));
+            }
+        }
+    }
+
+    /// What is still unexplained at the end of the log.
+    pub(super) fn finish(&self, run_id: &str, known: &HashMap<(String, u64), Redaction>, findings: &mut Vec<Finding>) {
+        for (redaction, erased) in &self.waiting {
+            let reason = format!("event {redaction}, which should say why, is not in the log");
+            findings.extend(erased.iter().map(|erased| unowned(*erased, &reason)));
+        }
+        for (erased, redaction) in &self.elsewhere {
+            let EventRef { run_id: operator_run, seq, hash, .. } = redaction;
+            match known.get(&(operator_run.to_string(), seq.get())) {
+                Some(found)
+                    if found.hash == *hash && found.run_id == run_id && found.sequences.contains(&(erased - 1)) => {}
+                Some(_) => {
+                    findings.push(unowned(*erased, &format!("event {seq} of run {operator_run} does not say so")))
+                }
+                None => {
+                    let message = format!(
+                        "the payload of event {erased} was erased as event {seq} of run {operator_run} says, which was not looked at"
+                    );
+                    findings.push(Finding::new(Part::Notice, "redaction_elsewhere", Some(*erased), message));
+                }
+            }
+        }
+    }
+}
+
+fn unowned(seq: u64, reason: &str) -> Finding {
+    let message = format!("the payload of event {seq} is gone: {reason}");
+    Finding::new(Part::Integrity, "redaction_missing", Some(seq), message)
+}

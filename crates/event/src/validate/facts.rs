@@ -1,0 +1,217 @@
+//! The first half of a check: all that one event says by itself. Pure per event, so it runs on any thread.
+
+use crate::cbor::{Rules, Value};
+use crate::header::{Header, MalformedHeader};
+use crate::id::{Digest, Seq, UnixNanos};
+use crate::kind::Kind;
+use crate::payload::{self, UnfitPayload, each_pair};
+use crate::projection;
+use crate::record::Record;
+
+/// What one v2 event says by itself.
+#[derive(Clone, Debug)]
+pub(super) struct Examined {
+    pub(super) hash: Digest,
+    pub(super) leaf: Digest,
+    pub(super) header: Result<Fields, MalformedHeader>,
+    pub(super) payload: PayloadState,
+    pub(super) fact: Fact,
+}
+
+/// The header's fields that later checks need.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    pub(super) seq: Seq,
+    pub(super) prev_hash: Option<Digest>,
+    pub(super) ts: UnixNanos,
+    pub(super) kind: Kind,
+    /// The header's run id, only if it is not the log's.
+    pub(super) other_run: Option<String>,
+}
+
+/// How the payload stands to its header.
+#[derive(Clone, Debug)]
+pub(super) enum PayloadState {
+    Intact,
+    Erased,
+    /// Not the bytes that the header names.
+    Mismatch {
+        expected: Digest,
+        found: Digest,
+    },
+    /// As many bytes as the header says? No.
+    WrongSize {
+        expected: u64,
+        found: u64,
+    },
+    /// The right bytes, but none that a writer may write.
+    Unfit(UnfitPayload),
+}
+
+/// What a payload contributes to pairing and totals.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    Nothing,
+    Started {
+        schema_version: Option<u64>,
+        recorded: bool,
+    },
+    TurnStarted {
+        turn_id: String,
+    },
+    TurnCompleted {
+        turn_id: String,
+    },
+    BudgetExceeded {
+        turn_id: String,
+    },
+    TurnFailed {
+        turn_id: String,
+        will_retry: bool,
+    },
+    CallScheduled(Call),
+    CallEnded(Call),
+    Resumed,
+    Terminal {
+        root: Option<Digest>,
+        log_size: Option<u64>,
+    },
+    Redaction {
+        run_id: String,
+        sequences: Vec<u64>,
+    },
+    /// A payload that does not hold what its kind promises.
+    Unreadable {
+        key: &'static str,
+    },
+}
+
+/// One attempt at a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Call {
+    pub(super) id: String,
+    pub(super) attempt: u32,
+}
+
+/// Examines an event of the log of `run_id`.
+pub(super) fn examine(run_id: &str, record: &Record) -> Examined {
+    let (hash, leaf) = (Digest::blake3(&record.header), record.leaf());
+    match Header::decode(&record.header) {
+        Ok(header) => {
+            let (payload, fact) = match &record.payload {
+                None => (PayloadState::Erased, Fact::Nothing),
+                Some(bytes) => examine_payload(&header, bytes),
+            };
+            let other_run = (header.run_id != run_id).then(|| header.run_id.to_owned());
+            let Header { seq, prev_hash, ts, kind, .. } = header;
+            Examined { hash, leaf, header: Ok(Fields { seq, prev_hash, ts, kind, other_run }), payload, fact }
+        }
+        Err(malformed) => {
+            Examined { hash, leaf, header: Err(malformed), payload: PayloadState::Intact, fact: Fact::Nothing }
+        }
+    }
+}
+
+fn examine_payload(header: &Header<'_>, bytes: &[u8]) -> (PayloadState, Fact) {
+    let size = bytes.len() as u64;
+    if size != header.payload_size {
+        return (PayloadState::WrongSize { expected: header.payload_size, found: size }, Fact::Nothing);
+    }
+    let found = Digest::blake3(bytes);
+    if found != header.payload_hash {
+        return (PayloadState::Mismatch { expected: header.payload_hash, found }, Fact::Nothing);
+    }
+    match payload::check_v2(bytes) {
+        Err(unfit) => (PayloadState::Unfit(unfit), Fact::Nothing),
+        Ok(()) => match fact(header.kind, bytes) {
+            Ok(fact) => (PayloadState::Intact, fact),
+            Err(Unread::Key(key)) => (PayloadState::Intact, Fact::Unreadable { key }),
+            Err(Unread::Reserved(unfit)) => (PayloadState::Unfit(unfit), Fact::Nothing),
+        },
+    }
+}
+
+enum Unread {
+    Key(&'static str),
+    Reserved(UnfitPayload),
+}
+
+fn fact(kind: Kind, bytes: &[u8]) -> Result<Fact, Unread> {
+    let body = Body { bytes };
+    Ok(match kind {
+        Kind::RunStarted => Fact::Started {
+            schema_version: body.get("schema_version").and_then(|value| value.as_uint()),
+            recorded: body.text("run_kind")?.as_deref() == Some("recorded"),
+        },
+        Kind::TurnStarted => Fact::TurnStarted { turn_id: body.required("turn_id")? },
+        Kind::AssistantMessageCompleted => Fact::TurnCompleted { turn_id: body.required("turn_id")? },
+        Kind::BudgetExceeded => Fact::BudgetExceeded { turn_id: body.text("turn_id")?.unwrap_or_default() },
+        Kind::TurnFailed => Fact::TurnFailed {
+            turn_id: body.text("turn_id")?.unwrap_or_default(),
+            will_retry: body.get("will_retry") == Some(Value::Bool(true)),
+        },
+        Kind::ToolCallScheduled => Fact::CallScheduled(body.call()?),
+        Kind::ToolCallCompleted | Kind::ToolCallFailed => Fact::CallEnded(body.call()?),
+        Kind::RunResumed => Fact::Resumed,
+        Kind::RunCompleted | Kind::RunFailed | Kind::RunCancelled => Fact::Terminal {
+            root: body.get("merkle_root").and_then(|value| value.as_bytes().and_then(Digest::from_slice)),
+            log_size: body.get("log_size").and_then(|value| value.as_uint()),
+        },
+        Kind::Typed => body.typed()?,
+        Kind::UserMessageAppended
+        | Kind::ReasoningEmitted
+        | Kind::SideEffectRecorded
+        | Kind::ContextTruncated
+        | Kind::Other(_) => Fact::Nothing,
+    })
+}
+
+/// A payload map that is known to be canonical.
+struct Body<'a> {
+    bytes: &'a [u8],
+}
+
+impl Body<'_> {
+    fn get(&self, key: &str) -> Option<Value> {
+        let mut found = None;
+        let _ = each_pair(self.bytes, |name, _, item| {
+            if name == Some(key) {
+                found = Value::decode(item, Rules::CANONICAL).ok();
+            }
+            Ok(())
+        });
+        found
+    }
+
+    /// A text, or nothing if the key is not there.
+    fn text(&self, key: &'static str) -> Result<Option<String>, Unread> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Ok(Some(text)),
+            Some(_) => Err(Unread::Key(key)),
+        }
+    }
+
+    fn required(&self, key: &'static str) -> Result<String, Unread> {
+        self.text(key)?.filter(|text| !text.is_empty()).ok_or(Unread::Key(key))
+    }
+
+    fn call(&self) -> Result<Call, Unread> {
+        let attempt = self.get("attempt").and_then(|value| value.as_uint()).and_then(|n| u32::try_from(n).ok());
+        Ok(Call { id: self.required("call_id")?, attempt: attempt.ok_or(Unread::Key("attempt"))? })
+    }
+
+    fn typed(&self) -> Result<Fact, Unread> {
+        let type_name = self.required("type")?;
+        projection::refuse_reserved(&type_name).map_err(Unread::Reserved)?;
+        if type_name != "redaction.applied" {
+            return Ok(Fact::Nothing);
+        }
+        let data = self.get("data").ok_or(Unread::Key("data"))?;
+        let sequences = data.get("sequences").and_then(Value::as_array).ok_or(Unread::Key("data"))?;
+        Ok(Fact::Redaction {
+            run_id: data.get("run_id").and_then(Value::as_text).ok_or(Unread::Key("data"))?.into(),
+            sequences: sequences.iter().filter_map(Value::as_uint).collect(),
+        })
+    }
+}

@@ -1,0 +1,106 @@
+//! Turns and tool calls: each opened one is closed (invariants 6 and 7).
+
+use std::collections::HashMap;
+
+use super::facts::Call;
+use crate::finding::{Finding, Part};
+use crate::id::Seq;
+use crate::kind::Kind;
+
+/// What is open at this point of the log.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pairing {
+    turn: Option<(String, u64)>,
+    calls: HashMap<Call, u64>,
+}
+
+impl Pairing {
+    /// What was open where a log was pruned.
+    pub(super) fn restored(turn: Option<String>, calls: &[(String, u32, Seq)], at: Seq) -> Self {
+        let calls = calls.iter().map(|(id, attempt, seq)| (Call { id: id.clone(), attempt: *attempt }, seq.get()));
+        Self { turn: turn.map(|turn| (turn, at.get())), calls: calls.collect() }
+    }
+
+    pub(super) fn turn_started(&mut self, seq: u64, turn_id: String, findings: &mut Vec<Finding>) {
+        if let Some((open, since)) = &self.turn {
+            findings.push(structure(
+                "turn_still_open",
+                seq,
+                format!("turn {turn_id} starts while turn {open}, started at {since}, is still open"),
+            ));
+        }
+        self.turn = Some((turn_id, seq));
+    }
+
+    /// A model call ended: it must be the open turn's.
+    pub(super) fn turn_completed(&mut self, seq: u64, turn_id: &str, findings: &mut Vec<Finding>) {
+        self.close_turn(seq, turn_id, findings);
+    }
+
+    /// A budget trip or a failed attempt closes the open turn, if there is one; it may name none.
+    pub(super) fn turn_cut(&mut self, seq: u64, turn_id: &str, findings: &mut Vec<Finding>) {
+        if self.turn.is_some() && !turn_id.is_empty() {
+            self.close_turn(seq, turn_id, findings);
+        }
+        self.turn = None;
+    }
+
+    fn close_turn(&mut self, seq: u64, turn_id: &str, findings: &mut Vec<Finding>) {
+        match self.turn.take() {
+            Some((open, _)) if open == turn_id => {}
+            open => {
+                let open = open.map_or_else(|| "none".to_owned(), |(open, _)| open);
+                let message = format!("event {seq} closes turn {turn_id}, which is not open");
+                findings.push(structure("turn_mismatch", seq, message).with(open, turn_id));
+            }
+        }
+    }
+
+    pub(super) fn call_scheduled(&mut self, seq: u64, call: Call, findings: &mut Vec<Finding>) {
+        let (id, attempt) = (call.id.clone(), call.attempt);
+        if let Some(since) = self.calls.insert(call, seq) {
+            let message = format!("call {id}, attempt {attempt}, is scheduled again while open since {since}");
+            findings.push(structure("call_already_open", seq, message));
+        }
+    }
+
+    pub(super) fn call_ended(&mut self, seq: u64, call: &Call, findings: &mut Vec<Finding>) {
+        if self.calls.remove(call).is_none() {
+            let message = format!("call {}, attempt {}, ends but is not open", call.id, call.attempt);
+            findings.push(structure("call_not_open", seq, message));
+        }
+    }
+
+    /// A seam: nobody will close what an earlier process left open.
+    pub(super) fn resumed(&mut self) {
+        self.turn = None;
+        self.calls.clear();
+    }
+
+    /// The run ends: only a failed or cancelled one may leave a turn open, and none a call.
+    pub(super) fn ended(&mut self, kind: Kind, findings: &mut Vec<Finding>) {
+        if let Some((turn, since)) = self.turn.take()
+            && kind == Kind::RunCompleted
+        {
+            findings.push(structure("turn_never_closed", since, format!("turn {turn} is still open at the end")));
+        }
+        let mut open: Vec<_> = self.calls.drain().collect();
+        open.sort_by_key(|(_, since)| *since);
+        for (call, since) in open {
+            let message = format!("call {}, attempt {}, has no outcome", call.id, call.attempt);
+            findings.push(structure("call_never_ended", since, message));
+        }
+    }
+
+    /// The open turn and the open calls in order of schedule, to be kept in a prune record.
+    pub(super) fn open(&self) -> (Option<String>, Vec<(String, u32, Seq)>) {
+        let calls = self.calls.iter().filter_map(|(call, seq)| Some((call.id.clone(), call.attempt, Seq::new(*seq)?)));
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_by_key(|(_, _, seq)| *seq);
+        (self.turn.as_ref().map(|(turn, _)| turn.clone()), calls)
+    }
+}
+
+fn structure(code: &'static str, seq: u64, message: String) -> Finding {
+    Finding::new(Part::Structure, code, Some(seq), message)
+}

@@ -1,0 +1,132 @@
+//! Seals and checkpoints: does the log still have what someone signed?
+
+use ed25519_dalek::VerifyingKey;
+
+use crate::finding::{Finding, Part, State};
+use crate::id::Digest;
+use crate::key::KeyId;
+use crate::seal::{Seal, Statement};
+
+/// The signatures over one log, checked while it streams by.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Vouchers {
+    /// Ordered by size; those before `reached` were compared.
+    vouchers: Vec<Voucher>,
+    reached: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Voucher {
+    seal: Seal,
+    is_seal: bool,
+    /// Whether the log had exactly this when it had this size.
+    holds: bool,
+}
+
+impl Voucher {
+    const fn name(&self) -> &'static str {
+        if self.is_seal { "seal" } else { "checkpoint" }
+    }
+}
+
+impl Vouchers {
+    pub(super) fn add(&mut self, seal: &Seal, is_seal: bool) {
+        self.vouchers.push(Voucher { seal: seal.clone(), is_seal, holds: false });
+        self.vouchers.sort_by_key(|voucher| voucher.seal.statement.size);
+    }
+
+    /// The smallest size that still has to be compared.
+    pub(super) fn next_size(&self) -> Option<u64> {
+        self.vouchers.get(self.reached).map(|voucher| voucher.seal.statement.size)
+    }
+
+    /// The log has reached [`Self::next_size`] with this root and head.
+    pub(super) fn reach(&mut self, size: u64, root: Digest, head: Digest) {
+        while let Some(voucher) = self.vouchers.get_mut(self.reached)
+            && voucher.seal.statement.size <= size
+        {
+            let Statement { size: of, root: signed_root, head: signed_head, .. } = &voucher.seal.statement;
+            voucher.holds = *of == size && *signed_root == root && *signed_head == head;
+            self.reached += 1;
+        }
+    }
+
+    /// Judges them all at the end of a log of `size` events; returns whose seal covers it.
+    pub(super) fn finish(
+        &self,
+        run_id: &str,
+        size: u64,
+        pruned_through: u64,
+        state: &mut State,
+        keys: &[VerifyingKey],
+        findings: &mut Vec<Finding>,
+    ) -> Option<KeyId> {
+        let mut sealed_by = None;
+        for voucher in &self.vouchers {
+            let (name, seal) = (voucher.name(), &voucher.seal);
+            let signed = seal.statement.size;
+            if seal.statement.run_id.as_str() != run_id {
+                let code = if voucher.is_seal { "seal_of_other_run" } else { "checkpoint_of_other_run" };
+                findings.push(
+                    integrity(code, signed, format!("the {name} speaks of another run"))
+                        .with(run_id, &seal.statement.run_id),
+                );
+                continue;
+            }
+            let authentic = match keys.iter().find(|key| KeyId::of(key) == seal.key_id) {
+                Some(key) => seal.verify(key),
+                None => {
+                    let code = if voucher.is_seal { "seal_key_unknown" } else { "checkpoint_key_unknown" };
+                    let message = format!("the {name} was made with {}, which is not in the keyring", seal.key_id);
+                    findings.push(Finding::new(Part::Notice, code, Some(signed), message));
+                    // Whoever made it: if the log is not what it says, one of the two is false.
+                    self.compare(voucher, size, pruned_through, state, findings);
+                    continue;
+                }
+            };
+            if !authentic {
+                let code = if voucher.is_seal { "seal_invalid" } else { "checkpoint_invalid" };
+                let message = format!("the signature of the {name} by {} does not verify", seal.key_id);
+                findings.push(integrity(code, signed, message));
+                continue;
+            }
+            if self.compare(voucher, size, pruned_through, state, findings) && voucher.is_seal && signed == size {
+                sealed_by = Some(seal.key_id.clone());
+            }
+        }
+        sealed_by
+    }
+
+    /// Whether the log has what the voucher says; a difference is a finding.
+    #[expect(clippy::unused_self, reason = "reads as a question to the vouchers")]
+    fn compare(
+        &self,
+        voucher: &Voucher,
+        size: u64,
+        pruned_through: u64,
+        state: &mut State,
+        findings: &mut Vec<Finding>,
+    ) -> bool {
+        let (name, signed) = (voucher.name(), voucher.seal.statement.size);
+        if signed > size {
+            *state = State::Truncated;
+            let message = format!("the {name} covers {signed} events, {} of them are gone", signed - size);
+            findings.push(integrity("truncated", size + 1, message).with(signed, size));
+        } else if signed < pruned_through || (signed == pruned_through && !voucher.holds) {
+            let message = format!("the {name} covers {signed} events, which were pruned: it cannot be compared");
+            findings.push(Finding::new(Part::Notice, "voucher_pruned", Some(signed), message));
+        } else if !voucher.holds {
+            let message =
+                format!("the log does not extend the {name} over its first {signed} events: it was rewritten");
+            findings.push(integrity("rewritten", signed, message));
+        } else if voucher.is_seal && signed < size {
+            let message = format!("the seal covers {signed} of {size} events");
+            findings.push(integrity("seal_incomplete", signed, message).with(size, signed));
+        }
+        voucher.holds
+    }
+}
+
+fn integrity(code: &'static str, seq: u64, message: String) -> Finding {
+    Finding::new(Part::Integrity, code, Some(seq), message)
+}

@@ -1,0 +1,261 @@
+//! The three parts of a verdict: integrity, structure, state.
+
+use r1_event::cbor::Value;
+use r1_event::finding::{Integrity, Part, State};
+use r1_event::payload::{BudgetExceeded, Payload, RunCancelled, RunFailed, RunResumed, RunStarted, TurnFailed};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
+use r1_event::validate::{Ending, Validator};
+use r1_event::{Batch, Chain, Record, Seq, SideRecord, UnixNanos};
+
+use crate::sample::{
+    check, codes, completed, finished, key, log_of, options, payloads, scheduled, sealed_log, started, turn_completed,
+    turn_started, typed,
+};
+
+fn codes_of(payloads: Vec<Payload>) -> Vec<&'static str> {
+    codes(&check(&log_of(payloads).0, options(Vec::new())))
+}
+
+#[test]
+fn log_09_open_complete_and_truncated_are_told_apart() {
+    let (records, seal) = sealed_log();
+    let sealed = check(&records, options(vec![SideRecord::Seal(seal.clone())]));
+    assert_eq!((sealed.state, sealed.integrity, sealed.is_corrupt()), (State::Complete, Integrity::Ok, false));
+    assert_eq!(sealed.sealed_by, Some(seal.key_id));
+    assert_eq!(sealed.events, 8);
+
+    let unsealed = check(&records, options(Vec::new()));
+    assert_eq!((unsealed.state, unsealed.sealed_by), (State::Complete, None));
+
+    let open = check(&records[..7], options(Vec::new()));
+    assert_eq!((open.state, open.is_corrupt()), (State::Open, false));
+
+    let mut validator = Validator::new(options(Vec::new()));
+    records[..7].iter().for_each(|record| validator.push(record));
+    let torn = validator.finish_with(Ending::Torn { offset: 1234 });
+    assert_eq!((torn.state, torn.is_corrupt(), codes(&torn)), (State::Truncated, true, vec!["torn"]));
+
+    let nothing = check(&[], options(Vec::new()));
+    assert_eq!((nothing.is_corrupt(), codes(&nothing)), (true, vec!["no_events"]));
+}
+
+#[test]
+fn log_09_findings_come_in_seq_order_whatever_found_them() {
+    let (mut records, _) = log_of(vec![
+        started(),
+        scheduled("c1", 1),
+        turn_started("T1"),
+        turn_started("T2"),
+        completed("c9", 1),
+        finished(),
+    ]);
+    records[1].payload = None;
+    let verdict = check(&records, options(Vec::new()));
+    let seqs: Vec<_> = verdict.findings.iter().map(|finding| finding.seq).collect();
+    assert!(seqs.is_sorted(), "{seqs:?}");
+    assert_eq!(codes(&verdict), ["payload_missing", "turn_still_open", "turn_never_closed", "call_not_open"]);
+}
+
+#[test]
+fn log_09_turns_and_calls_must_pair() {
+    assert_eq!(codes_of(payloads()), Vec::<&str>::new());
+    let run = |middle: Vec<Payload>, end: Payload| {
+        let mut all = vec![started()];
+        all.extend(middle);
+        all.push(end);
+        codes_of(all)
+    };
+    let failed = || Payload::RunFailed(RunFailed::default());
+    let cancelled = || Payload::RunCancelled(RunCancelled::default());
+    assert_eq!(run(vec![turn_completed("T1")], finished()), ["turn_mismatch"]);
+    assert_eq!(run(vec![turn_started("T1"), turn_completed("T2")], finished()), ["turn_mismatch"]);
+    assert_eq!(run(vec![turn_started("T1")], finished()), ["turn_never_closed"]);
+    assert_eq!(run(vec![turn_started("T1")], failed()), Vec::<&str>::new());
+    assert_eq!(run(vec![turn_started("T1")], cancelled()), Vec::<&str>::new());
+    // As the seed prints invariant 7: every schedule has an outcome, whatever the terminal.
+    for end in [finished(), failed(), cancelled()] {
+        assert_eq!(run(vec![scheduled("c1", 1)], end), ["call_never_ended"]);
+    }
+    assert_eq!(
+        run(vec![scheduled("c1", 1), scheduled("c1", 1), completed("c1", 1)], finished()),
+        ["call_already_open"]
+    );
+    assert_eq!(run(vec![scheduled("c1", 1), completed("c1", 2)], failed()), ["call_never_ended", "call_not_open"]);
+    let seam = Payload::RunResumed(RunResumed { at_seq: 3, ..RunResumed::default() });
+    assert_eq!(run(vec![turn_started("T1"), scheduled("c1", 1), seam], finished()), Vec::<&str>::new());
+    let budget = Payload::BudgetExceeded(BudgetExceeded { turn_id: "T1".into(), ..BudgetExceeded::default() });
+    assert_eq!(run(vec![turn_started("T1"), budget], finished()), Vec::<&str>::new());
+    let attempt = |will_retry| {
+        let turn_id = Some("T1".into());
+        Payload::TurnFailed(TurnFailed { turn_id, will_retry: Some(will_retry), ..TurnFailed::default() })
+    };
+    assert_eq!(run(vec![turn_started("T1"), attempt(true), turn_completed("T1")], finished()), Vec::<&str>::new());
+    assert_eq!(
+        run(vec![turn_started("T1"), attempt(false), turn_started("T2"), turn_completed("T2")], finished()),
+        Vec::<&str>::new()
+    );
+}
+
+#[test]
+fn log_09_in_a_recorded_run_broken_pairing_is_no_corruption() {
+    let recorded = RunStarted { run_kind: Some("recorded".into()), ..RunStarted::default() };
+    let (records, _) = log_of(vec![Payload::RunStarted(Box::new(recorded)), scheduled("c1", 1), finished()]);
+    let verdict = check(&records, options(Vec::new()));
+    assert_eq!((codes(&verdict), verdict.is_corrupt(), verdict.recorded), (vec!["call_never_ended"], false, true));
+    let (records, _) = log_of(vec![started(), scheduled("c1", 1), finished()]);
+    assert!(check(&records, options(Vec::new())).is_corrupt());
+}
+
+#[test]
+fn log_09_several_threads_say_the_same_as_one() {
+    let mut all = vec![started()];
+    for turn in 0..500 {
+        all.extend([turn_started(&format!("T{turn}")), turn_completed(&format!("T{turn}"))]);
+    }
+    all.push(turn_completed("nobody"));
+    all.push(finished());
+    let (mut records, _) = log_of(all);
+    records[400].payload = None;
+    let one = check(&records, options(Vec::new()));
+    assert_eq!(codes(&one), ["payload_missing", "turn_still_open", "turn_mismatch"]);
+    for page_size in [1, 7, 64, 5000] {
+        let pages = records.chunks(page_size).map(|page| Ok::<_, std::convert::Infallible>(page.to_vec()));
+        let many = Validator::new(options(Vec::new())).run(pages, 3).unwrap();
+        assert_eq!(many, one, "pages of {page_size}");
+    }
+}
+
+#[test]
+fn log_09_ten_times_ten_thousand_errors_cost_bounded_memory() {
+    let (records, _) = log_of(payloads());
+    let mut validator = Validator::new(options(Vec::new()));
+    for _ in 0..100_000 {
+        validator.push(&records[1]);
+    }
+    let verdict = validator.finish();
+    assert_eq!(verdict.findings.len(), 10_001);
+    assert_eq!(verdict.findings.last().unwrap().code, "more_findings");
+}
+
+#[test]
+fn unknown_kinds_are_told_of_but_no_error() {
+    let (records, _) =
+        log_of(vec![started(), Payload::Other(99, Value::object([("x", Value::Uint(1))]).encode().into())]);
+    let verdict = check(&records, options(Vec::new()));
+    assert_eq!(
+        (codes(&verdict), verdict.findings[0].part, verdict.is_corrupt()),
+        (vec!["kind_unknown"], Part::Notice, false)
+    );
+}
+
+fn redaction(sequences: &[u64]) -> Payload {
+    let sequences = sequences.iter().copied().map(Value::Uint).collect();
+    typed(
+        "redaction.applied",
+        Value::object([
+            ("run_id", Value::text(crate::sample::RUN)),
+            ("sequences", Value::Array(sequences)),
+            ("by", Value::text("operator")),
+            ("reason", Value::text("a token was printed")),
+        ]),
+    )
+}
+
+fn erase(record: &Record, redaction: &Record) -> Erase {
+    let (header, names) = (record.header().unwrap(), redaction.header().unwrap());
+    Erase {
+        run_id: header.run_id.parse().unwrap(),
+        seq: header.seq,
+        type_name: "tool.invoked".into(),
+        turn_id: None,
+        call_id: Some("c1".into()),
+        attempt: Some(1),
+        context: None,
+        redaction: EventRef {
+            run_id: names.run_id.parse().unwrap(),
+            seq: names.seq,
+            ts: names.ts,
+            hash: redaction.hash(),
+        },
+    }
+}
+
+#[test]
+fn log_15_an_erased_payload_needs_a_redaction_event_that_names_it() {
+    let (records, chain) = log_of(vec![started(), scheduled("c1", 1), completed("c1", 1), redaction(&[1]), finished()]);
+    let seal = SideRecord::Seal(chain.statement().unwrap().sign(&key()));
+    let mut erased = records.clone();
+    erased[1].payload = None;
+
+    let record = SideRecord::Erase(erase(&records[1], &records[3]));
+    let verdict = check(&erased, options(vec![record, seal.clone()]));
+    assert_eq!(codes(&verdict), Vec::<&str>::new(), "chain, pairing, root and seal hold without the content");
+    assert!(verdict.sealed_by.is_some());
+
+    let no_record = check(&erased, options(vec![seal]));
+    assert_eq!(no_record.findings[0].code, "payload_missing");
+
+    let wrong_event = SideRecord::Erase(erase(&records[1], &records[2]));
+    assert_eq!(codes(&check(&erased, options(vec![wrong_event]))), ["redaction_missing"]);
+
+    let mut other = records.clone();
+    other[2].payload = None;
+    let unnamed = SideRecord::Erase(erase(&records[2], &records[3]));
+    assert_eq!(codes(&check(&other, options(vec![unnamed]))), ["redaction_missing"]);
+}
+
+#[test]
+fn log_15_what_a_prune_leaves_still_verifies() {
+    let (records, chain) = log_of(payloads());
+    let seal = SideRecord::Seal(chain.statement().unwrap().sign(&key()));
+    for through in 1..records.len() {
+        let mut validator = Validator::new(options(Vec::new()));
+        let mut before = Chain::new(crate::sample::RUN.parse().unwrap());
+        for record in &records[..through] {
+            validator.push(record);
+            before.follow(record).unwrap();
+        }
+        let (open_turn, open_calls) = validator.open();
+        let prune = SideRecord::Prune(Box::new(Prune {
+            run_id: before.run().clone(),
+            version: before.version(),
+            through: Seq::new(through as u64).unwrap(),
+            last_hash: before.head().unwrap(),
+            peaks: before.tree().peaks().to_vec(),
+            peaks_sha256: Vec::new(),
+            v1_levels: Vec::new(),
+            pruned_at: UnixNanos(0),
+            reason: "retention".into(),
+            context: RunContext::default(),
+            open_turn,
+            open_calls,
+            graph: None,
+        }));
+        assert_eq!(SideRecord::decode(&prune.encode()).unwrap(), prune);
+        let verdict = check(&records[through..], options(vec![prune, seal.clone()]));
+        assert_eq!(codes(&verdict), Vec::<&str>::new(), "pruned through {through}");
+        assert_eq!(verdict.pruned_through, Seq::new(through as u64));
+        assert!(verdict.sealed_by.is_some());
+    }
+}
+
+#[test]
+fn a_batch_refuses_what_a_log_may_not_hold() {
+    let mut batch = Batch::new(&Chain::new(crate::sample::RUN.parse().unwrap()));
+    let mut refused = |payload: Payload| batch.push(UnixNanos(0), payload).unwrap_err().to_string();
+    assert_eq!(refused(finished()), "the first event of a run must be RunStarted, not RunCompleted");
+    batch.push(UnixNanos(0), started()).unwrap();
+    let mut refused = |payload: Payload| batch.push(UnixNanos(0), payload).unwrap_err().to_string();
+    assert_eq!(refused(started()), "event 2 is a second RunStarted");
+    assert_eq!(refused(typed("run.finished", Value::object::<&str>([]))), "the payload cannot be stored");
+    assert_eq!(refused(Payload::Other(99, vec![0xff].into())), "the payload cannot be stored");
+    let large = Value::object([("x", Value::Bytes(vec![0; 16 << 20]))]).encode();
+    assert_eq!(refused(Payload::Other(99, large.into())), "the payload cannot be stored");
+    batch.push(UnixNanos(0), finished()).unwrap();
+    let err = batch.push(UnixNanos(0), turn_started("T1")).unwrap_err();
+    assert_eq!(
+        err.to_string(),
+        format!("run {} has ended with RunCompleted; nothing can be appended to it", crate::sample::RUN)
+    );
+    assert_eq!(batch.records().len(), 2);
+}
