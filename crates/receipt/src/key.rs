@@ -86,10 +86,7 @@ mod tests {
     "crv": "Ed25519",
     "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
   },
-  "use": [
-    "receipt",
-    "log"
-  ],
+  "use": "receipt",
   "scope": "agent",
   "subject": "agent:test",
   "not_before": "2026-04-24T03:06:40Z"
@@ -112,16 +109,16 @@ mod tests {
 
     #[test]
     fn a_key_counts_within_its_dates_and_until_it_is_revoked() {
-        let at = |seconds| entry().may_sign(Usage::Log, seconds);
+        let at = |seconds| entry().may_sign(Usage::Receipt, seconds);
         assert!(!at(1_776_999_999) && at(1_777_000_000) && at(i64::MAX));
         assert!(!entry().may_sign(Usage::Attest, 1_777_000_001));
         let mut retired = entry();
         retired.not_after = Some(1_777_000_100);
-        assert!(retired.may_sign(Usage::Log, 1_777_000_100) && !retired.may_sign(Usage::Log, 1_777_000_101));
+        assert!(retired.may_sign(Usage::Receipt, 1_777_000_100) && !retired.may_sign(Usage::Receipt, 1_777_000_101));
         let revocation = Revocation { at: 1_777_000_050, reason: RevocationReason::Compromised };
         let mut revoked = entry();
         revoked.revocation = Some(revocation);
-        assert!(!revoked.may_sign(Usage::Log, 1_777_000_010));
+        assert!(!revoked.may_sign(Usage::Receipt, 1_777_000_010));
         assert_eq!(Entry::from_json(revoked.to_json().as_bytes()).unwrap(), revoked);
     }
 

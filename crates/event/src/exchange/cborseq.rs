@@ -87,8 +87,7 @@ fn split_v1(bytes: &[u8]) -> Option<Record> {
     let (payload, after) = rest.split_at(end(rest).ok()?);
     let header = [&[0xa5], before, after].concat();
     v1::Header::decode(&header)?;
-    let payload = (payload != [write::NULL]).then(|| Bytes::copy_from_slice(payload));
-    Some(Record { header: header.into(), payload })
+    Some(Record { header: header.into(), payload: Some(Bytes::copy_from_slice(payload)) })
 }
 
 /// Whether the map in `bytes` has this text key.

@@ -47,6 +47,16 @@ impl Decoder {
         Self { format, buffer: Vec::new(), taken: 0, offset: 0, walk, wanted: 1, ended: false }
     }
 
+    /// A decoder that goes on behind an item in the middle of a file.
+    ///
+    /// Its offsets count from there.
+    #[must_use]
+    pub const fn after_an_item(format: Format) -> Self {
+        let mut decoder = Self::new(format);
+        decoder.walk.objects = Objects::after_an_object(matches!(format, Format::Json));
+        decoder
+    }
+
     /// Takes the next bytes of the file.
     pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.taken);

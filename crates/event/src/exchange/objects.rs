@@ -50,6 +50,11 @@ impl Objects {
         Self { in_array, place: Place::Start }
     }
 
+    /// The same, when an object has just ended.
+    pub(super) const fn after_an_object(in_array: bool) -> Self {
+        Self { in_array, place: if in_array { Place::AfterObject } else { Place::Between } }
+    }
+
     /// Takes the next byte.
     pub(super) fn step(&mut self, byte: u8) -> Result<Step, ExchangeProblem> {
         let (place, step) = match (self.place, byte) {

@@ -34,7 +34,7 @@ fn v1_items() -> Vec<Item> {
     let payload = Some(Bytes::from_static(b"\xa1\x61b\x18\x01"));
     let first = Record { header: header.encode().into(), payload };
     let header = v1::Header { seq: 2, prev_hash: Some(&[9; 32]), kind: 2, ..header };
-    let second = Record { header: header.encode().into(), payload: None };
+    let second = Record { header: header.encode().into(), payload: Some(Bytes::from_static(&[0xf6])) };
     vec![Item::Event(first), Item::Event(second)]
 }
 

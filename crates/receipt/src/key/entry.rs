@@ -13,7 +13,7 @@ pub struct Entry {
     kid: KeyId,
     public: VerifyingKey,
     /// What it may sign.
-    pub usage: Vec<Usage>,
+    pub usage: Usage,
     /// For whom it speaks.
     pub scope: Scope,
     /// Who holds it, for example `agent:r1-1a2b3c4d`.
@@ -30,11 +30,11 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Usage {
-    /// Receipts and seals.
+    /// Receipts, seals and checkpoints of runs.
     Receipt,
-    /// Statements about other people's work.
+    /// Statements for third-party verifiers.
     Attest,
-    /// Checkpoints and heads of logs.
+    /// Notes of a transparency log.
     Log,
 }
 
@@ -76,7 +76,7 @@ struct File {
     v: u64,
     kid: String,
     public: Jwk,
-    r#use: Vec<Usage>,
+    r#use: Usage,
     scope: Scope,
     subject: String,
     not_before: String,
@@ -89,13 +89,13 @@ struct File {
 }
 
 impl Entry {
-    /// An entry for a new key that may sign receipts and logs from `not_before` (unix seconds) on.
+    /// An entry for a new key that may sign receipts, seals and checkpoints from `not_before` (unix seconds) on.
     #[must_use]
     pub fn new(public: &VerifyingKey, scope: Scope, subject: impl Into<String>, not_before: i64) -> Self {
         Self {
             kid: KeyId::of(public),
             public: *public,
-            usage: vec![Usage::Receipt, Usage::Log],
+            usage: Usage::Receipt,
             scope,
             subject: subject.into(),
             not_before,
@@ -119,7 +119,7 @@ impl Entry {
     /// Whether the key may be used for new signatures of this kind at this time (unix seconds).
     #[must_use]
     pub fn may_sign(&self, usage: Usage, at: i64) -> bool {
-        self.usage.contains(&usage)
+        self.usage == usage
             && self.not_before <= at
             && self.not_after.is_none_or(|end| at <= end)
             && self.revocation.is_none()
@@ -167,7 +167,7 @@ impl Entry {
             v: 1,
             kid: kid.to_string(),
             public: Jwk::from(public),
-            r#use: usage.clone(),
+            r#use: *usage,
             scope: *scope,
             subject: subject.clone(),
             not_before: text(*not_before),

@@ -1,0 +1,77 @@
+//! Where runs are kept.
+
+use std::path::PathBuf;
+
+use r1_store::{OpenError, SharedStore};
+
+use crate::home::{Home, HomeError, create_private_dir};
+
+/// A store by its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// A SQLite file, blobs beside it.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database, by its URL.
+    Postgres(String),
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To look: a store that is not there is an error.
+    Read,
+    /// To write: a store that is not there is made.
+    Write,
+}
+
+impl StoreLocation {
+    /// Reads an address: a `postgres://` URL, the path of a SQLite file, or a directory that has or
+    /// will have one. Without an address, the store of `home`.
+    #[must_use]
+    pub fn parse(address: Option<&str>, home: &Home) -> Self {
+        match address {
+            None => Self::Sqlite(home.default_store()),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => Self::Postgres(url.into()),
+            Some(path) => {
+                let path = PathBuf::from(path.strip_prefix("sqlite://").unwrap_or(path));
+                Self::Sqlite(if path.is_dir() { path.join("r1.db") } else { path })
+            }
+        }
+    }
+
+    /// Opens the store.
+    pub async fn open(&self, purpose: Purpose) -> Result<SharedStore, LocationError> {
+        match self {
+            Self::Sqlite(path) => {
+                match purpose {
+                    Purpose::Read if !path.exists() => return Err(LocationError::Missing { path: path.clone() }),
+                    Purpose::Read => {}
+                    Purpose::Write => {
+                        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+                            create_private_dir(parent)?;
+                        }
+                    }
+                }
+                Ok(r1_store::SqliteStore::open(path).await?)
+            }
+            Self::Postgres(url) => Ok(r1_store::PostgresStore::open(url).await?),
+        }
+    }
+}
+
+/// A store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    /// There is none.
+    #[error("there is no store at {} yet", path.display())]
+    Missing {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Its directory cannot be made.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// It cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}
