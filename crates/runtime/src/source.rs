@@ -42,6 +42,16 @@ pub enum Log {
 pub type Pages<'a> = Box<dyn Iterator<Item = Result<Vec<Record>, SourceError>> + 'a>;
 
 impl Log {
+    /// The run, if its first event could be read.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        match self {
+            Self::Stored(run) => Some(run.run().as_str()),
+            Self::File(run) => run.run_id(),
+            Self::Starling(run) => Some(run.run_id()),
+        }
+    }
+
     /// What is kept beside the log.
     #[must_use]
     pub fn side_records(&self) -> &[SideRecord] {

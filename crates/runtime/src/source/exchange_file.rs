@@ -73,6 +73,10 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
 }
 
 impl FileRun {
+    pub(super) fn run_id(&self) -> Option<&str> {
+        self.run_id.as_deref()
+    }
+
     pub(super) fn side_records(&self) -> &[SideRecord] {
         &self.side_records
     }

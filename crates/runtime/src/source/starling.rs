@@ -50,6 +50,10 @@ pub(super) fn runs(path: &Path) -> Result<Option<Vec<StarlingRun>>, SourceError>
 }
 
 impl StarlingRun {
+    pub(super) fn run_id(&self) -> &str {
+        &self.run_id
+    }
+
     pub(super) fn pages(&self) -> impl Iterator<Item = Result<Vec<Record>, SourceError>> {
         let failed = |source| SourceError::Database { path: self.database.named.clone(), source };
         let mut connection = Some(self.database.connect());
