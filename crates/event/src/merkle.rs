@@ -34,7 +34,7 @@ impl TreeHash for Blake3 {
 
     fn leaf(data: &[u8]) -> Digest {
         // One contiguous call is a good deal faster than feeding a hasher twice; headers fit the buffer.
-        let mut buffer = [0; 512];
+        let mut buffer = [0; 256];
         match buffer.get_mut(1..=data.len()) {
             Some(space) => {
                 space.copy_from_slice(data);

@@ -10,7 +10,6 @@ mod kinds;
 
 use bytes::Bytes;
 
-pub(crate) use field::each_pair;
 pub use field::{Extra, Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
 pub use kinds::*;
 
@@ -104,11 +103,20 @@ payload_enum! {
 
 /// Checks that `bytes` may stand in a v2 log: a canonical map within the limits.
 pub(crate) fn check_v2(bytes: &[u8]) -> Result<(), UnfitPayload> {
+    visit_v2(bytes, |_, _| {})
+}
+
+/// Checks a payload as [`check_v2`] does and shows each text key with its item on the way, so that a
+/// check and a look at the content cost one pass.
+pub(crate) fn visit_v2<'a>(bytes: &'a [u8], visit: impl FnMut(&'a [u8], &'a [u8])) -> Result<(), UnfitPayload> {
     if bytes.len() > MAX_PAYLOAD {
         return Err(UnfitPayload::Oversized { bytes: bytes.len() });
     }
-    cbor::check(bytes, Rules::CANONICAL)?;
-    if bytes.first().is_some_and(|first| first >> 5 == 5) { Ok(()) } else { Err(UnfitPayload::NotAMap) }
+    if bytes.first().is_none_or(|first| first >> 5 != 5) {
+        cbor::check(bytes, Rules::CANONICAL)?;
+        return Err(UnfitPayload::NotAMap);
+    }
+    Ok(cbor::scan::visit_map(bytes, Rules::CANONICAL, visit)?)
 }
 
 /// Why a payload may not stand in a log.

@@ -90,8 +90,13 @@ impl Validator {
 
     /// Takes the next event.
     pub fn push(&mut self, record: &Record) {
-        let examined = self.examiner(record).examine(record);
-        self.observe(examined);
+        if matches!(self.check, Check::Undecided) {
+            self.check = self.decide(record);
+        }
+        match &mut self.check {
+            Check::V2(check) => check.observe(facts::examine(check.run_id(), record)),
+            Check::Undecided => {}
+        }
     }
 
     /// What is open at this point of a v2 log: the turn, and the calls in order of schedule.
@@ -136,7 +141,7 @@ impl Validator {
 
     fn observe(&mut self, examined: AnyExamined) {
         match (&mut self.check, examined) {
-            (Check::V2(check), AnyExamined::V2(examined)) => check.observe(*examined),
+            (Check::V2(check), AnyExamined::V2(examined)) => check.observe(examined),
             // The examiner comes from this very check, so the two always fit.
             (Check::Undecided, _) => {}
         }
@@ -151,13 +156,13 @@ enum Examiner {
 
 #[derive(Debug)]
 enum AnyExamined {
-    V2(Box<Examined>),
+    V2(Examined),
 }
 
 impl Examiner {
     fn examine(&self, record: &Record) -> AnyExamined {
         match self {
-            Self::V2 { run_id } => AnyExamined::V2(Box::new(facts::examine(run_id, record))),
+            Self::V2 { run_id } => AnyExamined::V2(facts::examine(run_id, record)),
         }
     }
 }

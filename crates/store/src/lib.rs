@@ -8,9 +8,14 @@
 //! Nothing is acknowledged, published or visible before it is durable.
 
 pub mod blob;
+mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod error;
 pub mod feed;
 pub mod lease;
+pub mod memory;
+mod rules;
 pub mod run;
 pub mod store;
 mod tail;
@@ -20,6 +25,7 @@ pub use blob::{BlobContent, BlobInfo, BlobStore};
 pub use error::{AppendError, BlobError, LeaseError, OpenError, StoreError};
 pub use feed::{FeedCursor, FeedItem, FeedPage};
 pub use lease::{FencingToken, Lease};
+pub use memory::MemoryStore;
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 pub use store::{PageLimit, SharedStore, Store, StoreFacts};

@@ -1,6 +1,6 @@
 //! What a store tells about runs without reading their logs.
 
-use r1_event::{Digest, Kind, RunId, Seq, UnixNanos, Version};
+use r1_event::{Chain, Digest, Kind, RunId, Seq, UnixNanos, Version};
 
 /// Where a run's log stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,17 @@ pub struct Head {
     pub hash: Option<Digest>,
     /// How the run ended, if it has.
     pub terminal: Option<Kind>,
+}
+
+impl Head {
+    /// The head of a log without events.
+    pub const EMPTY: Self = Self { next: Seq::FIRST, hash: None, terminal: None };
+}
+
+impl From<&Chain> for Head {
+    fn from(chain: &Chain) -> Self {
+        Self { next: chain.next_seq(), hash: chain.head(), terminal: chain.terminal() }
+    }
 }
 
 /// One run in a listing.

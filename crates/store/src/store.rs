@@ -122,6 +122,29 @@ impl Default for PageLimit {
     }
 }
 
+impl PageLimit {
+    pub(crate) const fn room(self) -> Room {
+        Room { left: self, first: true }
+    }
+}
+
+/// What is left of a page's limit while the page is filled.
+pub(crate) struct Room {
+    left: PageLimit,
+    first: bool,
+}
+
+impl Room {
+    /// Whether an event of `bytes` still belongs on the page; the first always does.
+    pub(crate) fn takes(&mut self, bytes: usize) -> bool {
+        let takes = self.first || (self.left.events > 0 && self.left.bytes > 0);
+        self.first = false;
+        self.left.events = self.left.events.saturating_sub(1);
+        self.left.bytes = self.left.bytes.saturating_sub(bytes);
+        takes
+    }
+}
+
 /// What a store says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreFacts {

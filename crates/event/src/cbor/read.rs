@@ -56,6 +56,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `expected` if it is next.
+    #[inline]
     pub(crate) fn literal(&mut self, expected: &[u8]) -> bool {
         let found = self.bytes[self.at..].starts_with(expected);
         if found {
@@ -65,6 +66,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes the next `len` bytes.
+    #[inline]
     pub(crate) fn take(&mut self, len: u64) -> Option<&'a [u8]> {
         let end = usize::try_from(len).ok().and_then(|len| self.at.checked_add(len))?;
         let taken = self.bytes.get(self.at..end)?;
@@ -90,11 +92,13 @@ impl<'a> Reader<'a> {
     }
 
     /// An unsigned integer in its shortest form.
+    #[inline]
     pub(crate) fn canonical_uint(&mut self) -> Option<u64> {
         self.head().ok().filter(|head| head.major == 0 && head.shortest).map(|head| head.argument)
     }
 
     /// A signed integer in its shortest form.
+    #[inline]
     pub(crate) fn canonical_int(&mut self) -> Option<i64> {
         let head = self.head().ok().filter(|head| head.shortest)?;
         let magnitude = i64::try_from(head.argument).ok()?;
@@ -106,12 +110,14 @@ impl<'a> Reader<'a> {
     }
 
     /// A byte string with a head in its shortest form.
+    #[inline]
     pub(crate) fn canonical_bytes(&mut self) -> Option<&'a [u8]> {
         let head = self.head().ok().filter(|head| head.major == 2 && head.shortest)?;
         self.take(head.argument)
     }
 
     /// A text string with a head in its shortest form.
+    #[inline]
     pub(crate) fn canonical_text(&mut self) -> Option<&'a str> {
         let head = self.head().ok().filter(|head| head.major == 3 && head.shortest)?;
         self.take(head.argument).and_then(|bytes| std::str::from_utf8(bytes).ok())

@@ -408,7 +408,7 @@ impl MapWriter {
 }
 
 /// Walks the pairs of a map; `visit` gets each key's text (if it is text), the raw key and the raw item.
-pub(crate) fn each_pair<'a>(
+pub(super) fn each_pair<'a>(
     raw: &'a [u8],
     mut visit: impl FnMut(Option<&'a str>, &'a [u8], &'a [u8]) -> Result<(), PayloadError>,
 ) -> Result<(), PayloadError> {

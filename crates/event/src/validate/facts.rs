@@ -1,10 +1,12 @@
 //! The first half of a check: all that one event says by itself. Pure per event, so it runs on any thread.
 
+use bytes::Bytes;
+
 use crate::cbor::{Rules, Value};
 use crate::header::{Header, MalformedHeader};
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::payload::{self, UnfitPayload, each_pair};
+use crate::payload::{self, Field as _, UnfitPayload};
 use crate::projection;
 use crate::record::Record;
 
@@ -87,7 +89,7 @@ pub(super) enum Fact {
 }
 
 /// One attempt at a tool call.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) attempt: u32,
@@ -121,13 +123,14 @@ fn examine_payload(header: &Header<'_>, bytes: &[u8]) -> (PayloadState, Fact) {
     if found != header.payload_hash {
         return (PayloadState::Mismatch { expected: header.payload_hash, found }, Fact::Nothing);
     }
-    match payload::check_v2(bytes) {
-        Err(unfit) => (PayloadState::Unfit(unfit), Fact::Nothing),
-        Ok(()) => match fact(header.kind, bytes) {
-            Ok(fact) => (PayloadState::Intact, fact),
-            Err(Unread::Key(key)) => (PayloadState::Intact, Fact::Unreadable { key }),
-            Err(Unread::Reserved(unfit)) => (PayloadState::Unfit(unfit), Fact::Nothing),
-        },
+    let mut body = Body { wanted: wanted_keys(header.kind), items: [None; 3] };
+    if let Err(unfit) = payload::visit_v2(bytes, |key, item| body.take(key, item)) {
+        return (PayloadState::Unfit(unfit), Fact::Nothing);
+    }
+    match fact(header.kind, &body) {
+        Ok(fact) => (PayloadState::Intact, fact),
+        Err(Unread::Key(key)) => (PayloadState::Intact, Fact::Unreadable { key }),
+        Err(Unread::Reserved(unfit)) => (PayloadState::Unfit(unfit), Fact::Nothing),
     }
 }
 
@@ -136,11 +139,28 @@ enum Unread {
     Reserved(UnfitPayload),
 }
 
-fn fact(kind: Kind, bytes: &[u8]) -> Result<Fact, Unread> {
-    let body = Body { bytes };
+/// The keys whose items [`fact`] looks at.
+const fn wanted_keys(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::RunStarted => &["schema_version", "run_kind"],
+        Kind::TurnStarted | Kind::AssistantMessageCompleted | Kind::BudgetExceeded => &["turn_id"],
+        Kind::TurnFailed => &["turn_id", "will_retry"],
+        Kind::ToolCallScheduled | Kind::ToolCallCompleted | Kind::ToolCallFailed => &["call_id", "attempt"],
+        Kind::RunCompleted | Kind::RunFailed | Kind::RunCancelled => &["merkle_root", "log_size"],
+        Kind::Typed => &["type", "data"],
+        Kind::UserMessageAppended
+        | Kind::ReasoningEmitted
+        | Kind::SideEffectRecorded
+        | Kind::ContextTruncated
+        | Kind::RunResumed
+        | Kind::Other(_) => &[],
+    }
+}
+
+fn fact(kind: Kind, body: &Body<'_>) -> Result<Fact, Unread> {
     Ok(match kind {
         Kind::RunStarted => Fact::Started {
-            schema_version: body.get("schema_version").and_then(|value| value.as_uint()),
+            schema_version: body.uint("schema_version"),
             recorded: body.text("run_kind")?.as_deref() == Some("recorded"),
         },
         Kind::TurnStarted => Fact::TurnStarted { turn_id: body.required("turn_id")? },
@@ -148,14 +168,18 @@ fn fact(kind: Kind, bytes: &[u8]) -> Result<Fact, Unread> {
         Kind::BudgetExceeded => Fact::BudgetExceeded { turn_id: body.text("turn_id")?.unwrap_or_default() },
         Kind::TurnFailed => Fact::TurnFailed {
             turn_id: body.text("turn_id")?.unwrap_or_default(),
-            will_retry: body.get("will_retry") == Some(Value::Bool(true)),
+            will_retry: body.get("will_retry").and_then(bool::read) == Some(true),
         },
         Kind::ToolCallScheduled => Fact::CallScheduled(body.call()?),
         Kind::ToolCallCompleted | Kind::ToolCallFailed => Fact::CallEnded(body.call()?),
         Kind::RunResumed => Fact::Resumed,
         Kind::RunCompleted | Kind::RunFailed | Kind::RunCancelled => Fact::Terminal {
-            root: body.get("merkle_root").and_then(|value| value.as_bytes().and_then(Digest::from_slice)),
-            log_size: body.get("log_size").and_then(|value| value.as_uint()),
+            root: body
+                .get("merkle_root")
+                .and_then(Option::<Bytes>::read)
+                .flatten()
+                .and_then(|root| Digest::from_slice(&root)),
+            log_size: body.uint("log_size"),
         },
         Kind::Typed => body.typed()?,
         Kind::UserMessageAppended
@@ -166,30 +190,30 @@ fn fact(kind: Kind, bytes: &[u8]) -> Result<Fact, Unread> {
     })
 }
 
-/// A payload map that is known to be canonical.
+/// The items under the wanted keys of one payload.
 struct Body<'a> {
-    bytes: &'a [u8],
+    wanted: &'static [&'static str],
+    items: [Option<&'a [u8]>; 3],
 }
 
-impl Body<'_> {
-    fn get(&self, key: &str) -> Option<Value> {
-        let mut found = None;
-        let _ = each_pair(self.bytes, |name, _, item| {
-            if name == Some(key) {
-                found = Value::decode(item, Rules::CANONICAL).ok();
-            }
-            Ok(())
-        });
-        found
+impl<'a> Body<'a> {
+    fn take(&mut self, key: &[u8], item: &'a [u8]) {
+        if let Some(at) = self.wanted.iter().position(|wanted| wanted.as_bytes() == key) {
+            self.items[at] = Some(item);
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<&'a [u8]> {
+        self.wanted.iter().position(|wanted| *wanted == key).and_then(|at| self.items[at])
+    }
+
+    fn uint(&self, key: &str) -> Option<u64> {
+        self.get(key).and_then(u64::read)
     }
 
     /// A text, or nothing if the key is not there.
     fn text(&self, key: &'static str) -> Result<Option<String>, Unread> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::Text(text)) => Ok(Some(text)),
-            Some(_) => Err(Unread::Key(key)),
-        }
+        self.get(key).map(|item| String::read(item).ok_or(Unread::Key(key))).transpose()
     }
 
     fn required(&self, key: &'static str) -> Result<String, Unread> {
@@ -197,8 +221,8 @@ impl Body<'_> {
     }
 
     fn call(&self) -> Result<Call, Unread> {
-        let attempt = self.get("attempt").and_then(|value| value.as_uint()).and_then(|n| u32::try_from(n).ok());
-        Ok(Call { id: self.required("call_id")?, attempt: attempt.ok_or(Unread::Key("attempt"))? })
+        let attempt = self.get("attempt").and_then(u32::read).ok_or(Unread::Key("attempt"))?;
+        Ok(Call { id: self.required("call_id")?, attempt })
     }
 
     fn typed(&self) -> Result<Fact, Unread> {
@@ -207,7 +231,8 @@ impl Body<'_> {
         if type_name != "redaction.applied" {
             return Ok(Fact::Nothing);
         }
-        let data = self.get("data").ok_or(Unread::Key("data"))?;
+        let data = self.get("data").and_then(|data| Value::decode(data, Rules::CANONICAL).ok());
+        let data = data.ok_or(Unread::Key("data"))?;
         let sequences = data.get("sequences").and_then(Value::as_array).ok_or(Unread::Key("data"))?;
         Ok(Fact::Redaction {
             run_id: data.get("run_id").and_then(Value::as_text).ok_or(Unread::Key("data"))?.into(),

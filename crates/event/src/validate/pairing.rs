@@ -1,6 +1,6 @@
 //! Turns and tool calls: each opened one is closed (invariants 6 and 7).
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::facts::Call;
 use crate::finding::{Finding, Part};
@@ -11,7 +11,7 @@ use crate::kind::Kind;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairing {
     turn: Option<(String, u64)>,
-    calls: HashMap<Call, u64>,
+    calls: BTreeMap<Call, u64>,
 }
 
 impl Pairing {
@@ -84,7 +84,7 @@ impl Pairing {
         {
             findings.push(structure("turn_never_closed", since, format!("turn {turn} is still open at the end")));
         }
-        let mut open: Vec<_> = self.calls.drain().collect();
+        let mut open: Vec<_> = std::mem::take(&mut self.calls).into_iter().collect();
         open.sort_by_key(|(_, since)| *since);
         for (call, since) in open {
             let message = format!("call {}, attempt {}, has no outcome", call.id, call.attempt);

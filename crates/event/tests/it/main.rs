@@ -1,7 +1,13 @@
-//! Behaviour of the log as its users see it.
+//! What the `event` crate promises, seen from outside.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod golden;
+mod prop_cbor;
+mod prop_chain;
+mod prop_hostile;
+mod prop_merkle;
+mod prop_payload;
 mod sample;
 mod tampering;
 mod verdicts;

@@ -1,0 +1,13 @@
+//! How fast the log is: `cargo bench -p r1-store` prints one table.
+//!
+//! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
+
+mod check;
+mod fixture;
+mod table;
+
+fn main() {
+    let mut table = table::Table::default();
+    check::measure(&mut table);
+    table.finish();
+}

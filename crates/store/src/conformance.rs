@@ -1,0 +1,121 @@
+//! Every promise of [`Store`](crate::Store) as a test.
+//!
+//! A backend writes a [`Fixture`] and one line, [`store_conformance!`](crate::store_conformance), and
+//! gets all cases; there is no list to forget one from. Cases know nothing of any backend. Those that
+//! are numbered checks of the event log's specification carry the number in their name.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a case fails by panicking")]
+#![expect(missing_docs, reason = "the names of cases and samples say what they are")]
+
+mod append;
+mod blob;
+mod chain;
+mod close;
+mod erase;
+mod feed;
+mod lease;
+mod list;
+mod prune;
+mod read;
+pub mod sample;
+mod side_record;
+mod tail;
+mod twin;
+
+use futures_util::future::BoxFuture;
+use r1_event::Digest;
+
+pub use self::append::*;
+pub use self::blob::*;
+pub use self::chain::*;
+pub use self::close::*;
+pub use self::erase::*;
+pub use self::feed::*;
+pub use self::lease::*;
+pub use self::list::*;
+pub use self::prune::*;
+pub use self::read::*;
+pub use self::side_record::*;
+pub use self::tail::*;
+pub use self::twin::twin;
+use crate::store::SharedStore;
+
+/// An empty store of a backend, made for one case.
+pub trait Fixture: Send + Sync {
+    /// Opens the store; each call is a further opening of the same one.
+    fn open(&self) -> BoxFuture<'_, SharedStore>;
+
+    /// Changes a stored blob behind the store's back; false where nothing can reach it.
+    fn damage_blob(&self, hash: Digest) -> BoxFuture<'_, bool>;
+}
+
+/// Makes a test of every case for the fixture that the expression gives; it may `.await`.
+#[macro_export]
+macro_rules! store_conformance {
+    ($fixture:expr) => {
+        $crate::store_conformance!(@each $fixture =>
+            log_10_append_is_all_or_nothing,
+            log_10_a_conflict_carries_the_head,
+            log_10_of_two_batches_for_one_place_one_is_stored,
+            log_10_a_fenced_writer_is_refused,
+            log_10_a_lease_on_another_run_is_refused,
+            log_10_nothing_follows_the_terminal_event,
+            log_10_a_malformed_or_oversized_payload_is_refused_before_anything_is_written,
+            log_10_a_missing_blob_refuses_the_whole_batch,
+            an_empty_batch_changes_nothing,
+            many_writers_at_once_each_keep_their_order,
+            a_v1_log_is_kept_as_it_is,
+            the_chain_is_the_writers_at_every_size,
+            the_chain_of_a_finished_run_knows_its_end,
+            a_reopened_store_goes_on_where_it_ended,
+            reading_pages_through_a_log_without_gap,
+            a_page_holds_one_event_however_small_its_limit,
+            a_page_stops_at_its_byte_limit,
+            reading_what_is_not_there_is_empty,
+            the_feed_has_every_event_once_in_run_order,
+            a_feed_cursor_goes_on_across_openings,
+            runs_are_listed_newest_first_page_by_page,
+            runs_are_filtered_by_prefix_state_and_age,
+            a_runs_summary_follows_its_log,
+            a_lease_is_held_until_it_runs_out,
+            a_lease_can_be_taken_before_the_run_exists,
+            an_expired_lease_writes_until_it_is_taken_over,
+            renewing_extends_and_a_lost_lease_is_not_renewed,
+            releasing_lets_the_next_one_in,
+            tokens_grow_across_openings,
+            side_records_are_kept_in_order_and_once,
+            side_records_that_do_not_belong_are_refused,
+            log_15_erasing_keeps_chain_proofs_and_seal,
+            log_15_erasing_twice_keeps_the_first_record,
+            log_15_erasing_what_is_not_there_erases_nothing,
+            log_15_a_v1_payload_is_not_erased,
+            log_15_pruning_keeps_chain_and_rest,
+            log_15_pruning_again_goes_on_or_is_the_same,
+            log_15_pruning_is_refused_unless_it_fits_the_log,
+            log_16_the_same_content_is_kept_once,
+            log_16_a_large_blob_comes_back_in_pieces,
+            log_16_a_damaged_blob_is_found_on_reading,
+            log_16_unreferenced_blobs_are_collected_referenced_never,
+            log_16_a_blob_is_freed_when_its_events_are_pruned,
+            log_16_storing_again_makes_a_blob_young,
+            log_16_content_that_cannot_be_read_leaves_nothing,
+            log_13_a_tail_is_history_then_live,
+            log_13_a_tail_waits_for_a_run_to_begin,
+            log_13_many_tails_beside_many_writers_miss_nothing,
+            log_13_a_tail_begins_behind_what_was_pruned,
+            log_13_a_tail_behind_the_end_is_over,
+            log_13_the_feed_tail_sees_every_run,
+            log_13_a_tail_goes_on_in_another_opening,
+            closing_refuses_everything_and_ends_tails,
+            a_store_tells_what_it_is,
+        );
+    };
+    (@each $fixture:expr => $($case:ident,)+) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::conformance::$case(&$fixture).await;
+            }
+        )+
+    };
+}

@@ -1,0 +1,129 @@
+//! Prefixes that may go.
+
+use r1_event::merkle::{Frontier, Sha256};
+use r1_event::side_record::{Prune, RunContext};
+use r1_event::{Chain, Digest, Record, Seq, SideRecord, UnixNanos, Version};
+
+use super::Fixture;
+use super::erase::{erasure, run_of};
+use super::sample::{Writer, follow, messages, read_all, run, seq};
+use crate::error::StoreError;
+use crate::feed::FeedCursor;
+use crate::run::Head;
+use crate::store::PageLimit;
+
+/// The record of pruning a whole v2 log through event `through`.
+pub(super) fn prune_record(log: &[Record], through: usize) -> Prune {
+    let run_id = run_of(log);
+    let gone = &log[..through];
+    let chain = follow(&run_id, Version::V2, gone);
+    let mut sha256 = Frontier::<Sha256>::default();
+    gone.iter().for_each(|record| sha256.push(record.leaf_sha256()));
+    Prune {
+        run_id,
+        version: Version::V2,
+        through: seq(through as u64),
+        last_hash: gone.last().unwrap().hash(),
+        peaks: chain.tree().peaks().to_vec(),
+        peaks_sha256: sha256.peaks().to_vec(),
+        v1_levels: Vec::new(),
+        pruned_at: UnixNanos(1_760_000_000_000_000_000),
+        reason: "older than 30 days".into(),
+        context: RunContext::default(),
+        open_turn: None,
+        open_calls: Vec::new(),
+        graph: None,
+    }
+}
+
+/// Follows what is left of a log from its prune record.
+fn follow_rest(prune: &Prune, rest: &[Record]) -> (Frontier<r1_event::merkle::Blake3>, Digest) {
+    let mut tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone()).unwrap();
+    let mut head = prune.last_hash;
+    for record in rest {
+        assert_eq!(record.header().unwrap().prev_hash, Some(head), "the chain goes on");
+        tree.push(record.leaf());
+        head = record.hash();
+    }
+    (tree, head)
+}
+
+pub async fn log_15_pruning_keeps_chain_and_rest(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let Writer { chain, .. } = Writer::finished(&store, &run(1), 2500).await;
+    let mut neighbour = Writer::started(&store, &run(2)).await;
+    let log = read_all(&store, &run(1)).await;
+    let prune = prune_record(&log, 2400);
+    store.prune(prune.clone()).await.unwrap();
+
+    for store in [store.clone(), fixture.open().await] {
+        let rest = store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap();
+        assert_eq!(rest, log[2400..], "reading begins at what is still there");
+        assert_eq!(store.read(&run(1), seq(2450), PageLimit::default()).await.unwrap(), log[2449..]);
+        let (tree, head) = follow_rest(&prune, &rest);
+        assert_eq!((tree.root(), Some(head)), (chain.root(), chain.head()));
+        assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain.clone()));
+        let summary = store.run(&run(1)).await.unwrap().unwrap();
+        assert_eq!((summary.head, summary.pruned_through), (Head::from(&chain), Some(seq(2400))));
+        assert_eq!(summary.started_at, log[0].header().unwrap().ts, "when it began is still known");
+        assert_eq!(store.side_records(&run(1)).await.unwrap(), [SideRecord::Prune(Box::new(prune.clone()))]);
+        assert_eq!(feed_after_start(&store).await, 101);
+    }
+    let err = store.erase(vec![erasure(&log, 2400)]).await.unwrap_err();
+    assert!(matches!(err, StoreError::NoEvent { .. }));
+    // Nothing else was touched, and new events still come last in the feed.
+    neighbour.write(messages(3)).await;
+    assert_eq!(read_all(&store, &run(2)).await.len(), 4);
+    assert_eq!(feed_after_start(&store).await, 104);
+}
+
+async fn feed_after_start(store: &crate::SharedStore) -> usize {
+    let (mut cursor, mut events) = (FeedCursor::START, 0);
+    loop {
+        let page = store.read_feed(cursor, PageLimit::default()).await.unwrap();
+        if page.next == cursor {
+            return events;
+        }
+        events += page.items.len();
+        cursor = page.next;
+    }
+}
+
+pub async fn log_15_pruning_again_goes_on_or_is_the_same(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    Writer::finished(&store, &run(1), 50).await;
+    let log = read_all(&store, &run(1)).await;
+    let (first, second) = (prune_record(&log, 10), prune_record(&log, 49));
+    for prune in [&first, &first, &second, &first] {
+        store.prune(prune.clone()).await.unwrap();
+    }
+    assert_eq!(read_all(&store, &run(1)).await, log[49..], "the terminal event stays");
+    let records = [first, second].map(|prune| SideRecord::Prune(Box::new(prune)));
+    assert_eq!(store.side_records(&run(1)).await.unwrap(), records);
+    let err = store.prune(prune_record(&log, 20)).await.unwrap_err();
+    assert!(matches!(err, StoreError::Refused { .. }), "what is gone is not pruned again");
+}
+
+pub async fn log_15_pruning_is_refused_unless_it_fits_the_log(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let mut open = Writer::started(&store, &run(1)).await;
+    open.write(messages(10)).await;
+    Writer::finished(&store, &run(2), 10).await;
+    let log = read_all(&store, &run(2)).await;
+    let good = prune_record(&log, 5);
+
+    let err = store.prune(prune_record(&read_all(&store, &run(1)).await, 5)).await.unwrap_err();
+    assert!(matches!(err, StoreError::Refused { .. }), "an open run: {err}");
+    let err = store.prune(prune_record(&log, 10)).await.unwrap_err();
+    assert!(matches!(err, StoreError::Refused { .. }), "the terminal event: {err}");
+    let err = store.prune(Prune { last_hash: Digest::blake3(b"another"), ..good.clone() }).await.unwrap_err();
+    assert!(matches!(err, StoreError::Refused { .. }), "another hash: {err}");
+    let err = store.prune(Prune { version: Version::V1, ..good.clone() }).await.unwrap_err();
+    assert!(matches!(err, StoreError::Refused { .. }), "another format: {err}");
+    let err = store.prune(Prune { run_id: run(9), ..good }).await.unwrap_err();
+    assert!(matches!(err, StoreError::NoRun { .. }), "no such run: {err}");
+    assert_eq!(read_all(&store, &run(2)).await, log);
+    let unchanged: Option<Chain> = store.chain(&run(2)).await.unwrap();
+    assert_eq!(unchanged, Some(follow(&run(2), Version::V2, &log)));
+    assert_eq!(store.side_records(&run(2)).await.unwrap(), []);
+}

@@ -1,0 +1,206 @@
+//! A store that lives as long as the process: for tests and for runs that nobody wants to keep.
+//!
+//! Everything is behind one lock that is never held across an `.await`; events are shared `Bytes`, so
+//! neither appending nor reading copies one.
+
+mod blobs;
+mod shelf;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{self, BoxFuture};
+use r1_event::side_record::{Erase, Prune};
+use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+
+use self::blobs::MemoryBlobs;
+use self::shelf::Shelf;
+use crate::blob::BlobStore;
+use crate::clock;
+use crate::error::{AppendError, LeaseError, StoreError};
+use crate::feed::{FeedCursor, FeedPage};
+use crate::lease::Lease;
+use crate::run::{Head, RunFilter, RunPage, RunSummary};
+use crate::store::{PageLimit, Store, StoreFacts};
+use crate::watch::{FeedWatch, HeadWatch, Watches};
+
+/// A store in memory.
+#[derive(Debug)]
+pub struct MemoryStore {
+    opening: Opening,
+    blobs: MemoryBlobs,
+}
+
+/// One way into the shared content; closing it leaves other openings alone.
+#[derive(Clone, Debug)]
+struct Opening {
+    shelf: Arc<Mutex<Shelf>>,
+    watches: Watches,
+    closed: Arc<AtomicBool>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::open(Arc::default())
+    }
+
+    /// Another opening of the same store, as a second process would have it: it sees the same logs and
+    /// is closed on its own.
+    #[must_use]
+    pub fn reopen(&self) -> Self {
+        Self::open(Arc::clone(&self.opening.shelf))
+    }
+
+    fn open(shelf: Arc<Mutex<Shelf>>) -> Self {
+        let opening = Opening { shelf, watches: Watches::default(), closed: Arc::default() };
+        opening.lock().openings.push(opening.watches.clone());
+        Self { blobs: MemoryBlobs::new(opening.clone()), opening }
+    }
+
+    /// Does `work` on the content, now: nothing in memory is worth waiting for.
+    fn with<T, E>(&self, work: impl FnOnce(&mut Shelf) -> Result<T, E>) -> BoxFuture<'static, Result<T, E>>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        future::ready(self.opening.enter().map_err(E::from).and_then(|mut shelf| work(&mut shelf))).boxed()
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        self.opening.close();
+    }
+}
+
+impl Opening {
+    fn enter(&self) -> Result<MutexGuard<'_, Shelf>, StoreError> {
+        if self.closed.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(self.lock()) }
+    }
+
+    fn close(&self) {
+        if !self.closed.swap(true, Ordering::AcqRel) {
+            self.watches.close();
+            self.lock().openings.retain(|watches| !watches.is_closed());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shelf> {
+        // Every change is checked before it begins and cannot fail half way.
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>> {
+        let appended = match self.opening.enter() {
+            Ok(mut shelf) => shelf.append(lease, &batch),
+            Err(closed) => Err(AppendError::Failed { run: batch.before().run().clone(), source: Box::new(closed) }),
+        };
+        future::ready(appended).boxed()
+    }
+
+    fn head(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Head>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map(|log| Head::from(&log.chain))))
+    }
+
+    fn chain(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Chain>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map(|log| log.chain.clone())))
+    }
+
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map_or_else(Vec::new, |log| log.page(from, limit))))
+    }
+
+    fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>> {
+        self.with(|shelf| Ok(shelf.feed_page(after, limit)))
+    }
+
+    fn watch(&self, run: &RunId) -> HeadWatch {
+        self.opening.watches.watch(run)
+    }
+
+    fn watch_feed(&self) -> FeedWatch {
+        self.opening.watches.watch_feed()
+    }
+
+    fn run(&self, run: &RunId) -> BoxFuture<'_, Result<Option<RunSummary>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map(shelf::RunLog::summary)))
+    }
+
+    fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<RunPage, StoreError>> {
+        self.with(|shelf| Ok(shelf.list(&filter)))
+    }
+
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        self.with(|shelf| {
+            let lease = Lease::take(shelf.leases.get(run), run, owner, ttl, clock::now())?;
+            shelf.leases.insert(run.clone(), lease.clone());
+            Ok(lease)
+        })
+    }
+
+    fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        self.with(|shelf| {
+            let renewed = lease.extend(shelf.leases.get(&lease.run), ttl, clock::now())?;
+            shelf.leases.insert(renewed.run.clone(), renewed.clone());
+            Ok(renewed)
+        })
+    }
+
+    fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
+        self.with(|shelf| {
+            if let Some(held) = shelf.leases.get_mut(&lease.run).filter(|held| held.token == lease.token) {
+                held.until = clock::now();
+            }
+            Ok(())
+        })
+    }
+
+    fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
+        self.with(|shelf| Ok(shelf.leases.get(run).cloned()))
+    }
+
+    fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map_or_else(Vec::new, shelf::RunLog::side_records)))
+    }
+
+    fn add_side_record(&self, run: &RunId, record: SideRecord) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|shelf| shelf.add_side_record(run, record))
+    }
+
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|shelf| shelf.erase(erasures))
+    }
+
+    fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|shelf| shelf.prune(prune))
+    }
+
+    fn blobs(&self) -> &dyn BlobStore {
+        &self.blobs
+    }
+
+    fn collect_blobs(&self, grace: Duration) -> BoxFuture<'_, Result<Vec<Digest>, StoreError>> {
+        self.with(|shelf| Ok(shelf.collect_blobs(clock::before(clock::now(), grace))))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Result<StoreFacts, StoreError>> {
+        self.with(|shelf| Ok(shelf.describe()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.opening.close();
+        future::ready(Ok(())).boxed()
+    }
+}

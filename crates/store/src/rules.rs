@@ -1,0 +1,115 @@
+//! What every store refuses, decided in one place.
+//!
+//! Pure: a backend gathers the facts inside its transaction and asks here, so that no two backends
+//! differ in what they let through.
+
+use r1_event::side_record::{Erase, Prune};
+use r1_event::{Batch, Digest, RunId, Seq, SideRecord, Version};
+
+use crate::error::{AppendError, StoreError};
+use crate::lease::{FencingToken, Lease};
+use crate::run::Head;
+
+/// How a run stands when a batch arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) head: Head,
+    /// The newest token that was given out.
+    pub(crate) token: FencingToken,
+}
+
+impl Standing {
+    /// Whether `batch` may be appended with `lease`, its blobs apart.
+    pub(crate) fn admit(&self, lease: &Lease, batch: &Batch) -> Result<(), AppendError> {
+        let run = batch.before().run();
+        if lease.run != *run || lease.token != self.token {
+            return Err(AppendError::Fenced { run: run.clone(), current: self.token });
+        }
+        if self.head.terminal.is_some() {
+            return Err(AppendError::Finished { run: run.clone() });
+        }
+        let expected = batch.before().next_seq();
+        if expected != self.head.next || batch.before().head() != self.head.hash {
+            return Err(AppendError::Conflict { run: run.clone(), expected, head: self.head.clone() });
+        }
+        Ok(())
+    }
+}
+
+/// The one run that all `erasures` speak of; `None` if there are no erasures.
+pub(crate) fn erased_run(erasures: &[Erase]) -> Result<Option<&RunId>, StoreError> {
+    let Some(first) = erasures.first() else { return Ok(None) };
+    match erasures.iter().find(|erase| erase.run_id != first.run_id) {
+        Some(other) => {
+            Err(refused(&first.run_id, format!("one call cannot also erase events of run {}", other.run_id)))
+        }
+        None => Ok(Some(&first.run_id)),
+    }
+}
+
+/// Whether payloads of a log in this format can go without breaking its chain.
+pub(crate) fn check_erasable(run: &RunId, version: Version) -> Result<(), StoreError> {
+    match version {
+        Version::V2 => Ok(()),
+        Version::V1 => Err(refused(run, "the hashes of a v1 log cover its payloads, so none can be erased")),
+    }
+}
+
+/// Whether `prune` may be carried out on a run that stands so, the hash of its last event apart.
+pub(crate) fn check_prune(
+    prune: &Prune,
+    version: Version,
+    head: &Head,
+    pruned_through: Option<Seq>,
+) -> Result<(), StoreError> {
+    let run = &prune.run_id;
+    if head.terminal.is_none() {
+        return Err(refused(run, "it has not ended, and only finished runs are pruned"));
+    }
+    if version != prune.version {
+        return Err(refused(run, "the prune record names another log format"));
+    }
+    if prune.through.next() >= head.next {
+        return Err(refused(run, format!("pruning through seq {} would remove the terminal event", prune.through)));
+    }
+    match pruned_through {
+        Some(gone) if prune.through <= gone => Err(refused(run, format!("it is already pruned through seq {gone}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the prune record names the event that the log has there.
+pub(crate) fn check_pruned_hash(prune: &Prune, found: Digest) -> Result<(), StoreError> {
+    if prune.last_hash == found {
+        return Ok(());
+    }
+    let Prune { run_id, through, last_hash, .. } = prune;
+    Err(refused(run_id, format!("event {through} has hash {found}, the prune record says {last_hash}")))
+}
+
+/// Whether `record` may be added beside the log of `run` as it is.
+pub(crate) fn check_side_record(run: &RunId, record: &SideRecord) -> Result<(), StoreError> {
+    match record {
+        SideRecord::Erase(_) => return Err(refused(run, "an erase record comes into being by erasing")),
+        SideRecord::Prune(_) => return Err(refused(run, "a prune record comes into being by pruning")),
+        SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+    }
+    match record.run_id() {
+        Some(named) if named != run.as_str() => Err(refused(run, format!("the record speaks of run {named}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Two side records of a run with the same key are one: the first stays.
+pub(crate) fn side_record_key(record: &SideRecord, encoded: &[u8]) -> String {
+    match record {
+        SideRecord::Erase(erase) => format!("erase {}", erase.seq),
+        SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {
+            Digest::blake3(encoded).to_string()
+        }
+    }
+}
+
+fn refused(run: &RunId, reason: impl Into<String>) -> StoreError {
+    StoreError::Refused { run: run.clone(), reason: reason.into() }
+}

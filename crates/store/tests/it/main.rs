@@ -1,0 +1,3 @@
+//! Behaviour of every store.
+
+mod memory;
