@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use r1_runtime::ResolveError;
 use r1_runtime::control::checkpoint::CheckpointError;
 use r1_runtime::control::export::ExportError;
 use r1_runtime::control::import::ImportError;
@@ -16,7 +17,6 @@ use r1_runtime::location::LocationError;
 use r1_runtime::source::SourceError;
 use r1_runtime::world::NoRandomness;
 use r1_runtime::writer::WriterError;
-use r1_runtime::ResolveError;
 use r1_store::{LeaseError, OpenError, StoreError};
 
 use crate::exit::Exit;
@@ -143,7 +143,9 @@ impl From<OpenError> for CliError {
             OpenError::Foreign { .. } => "name an R1 store with `--store`; `r1 log validate FILE` reads other logs",
             OpenError::Newer { .. } => "the store was left as it is",
             OpenError::Damaged { .. } => "restore a backup; what can be read, `r1 log export` saves",
-            OpenError::Unavailable { .. } => "check that it exists, that you may write there, and that the disk has room",
+            OpenError::Unavailable { .. } => {
+                "check that it exists, that you may write there, and that the disk has room"
+            }
         };
         worded(err).hint(hint)
     }
@@ -235,7 +237,9 @@ impl From<ImportError> for CliError {
             err @ ImportError::Different { .. } => {
                 worded(err).failed().hint("keep both by importing into another store with `--store`")
             }
-            err @ ImportError::Pruned { .. } => worded(err).hint("`r1 log show` and `r1 log validate` read the file as it is"),
+            err @ ImportError::Pruned { .. } => {
+                worded(err).hint("`r1 log show` and `r1 log validate` read the file as it is")
+            }
             err @ (ImportError::NoName | ImportError::Chain(_) | ImportError::Append(_)) => worded(err),
         }
     }

@@ -62,7 +62,8 @@ impl Target {
     /// Keeps only the run that begins with `prefix`.
     pub(crate) fn only(mut self, prefix: Option<&str>) -> Result<Self, CliError> {
         if let Some(prefix) = prefix {
-            let fits = |id: &str| id.starts_with(prefix) || id.strip_prefix("run_").is_some_and(|id| id.starts_with(prefix));
+            let fits =
+                |id: &str| id.starts_with(prefix) || id.strip_prefix("run_").is_some_and(|id| id.starts_with(prefix));
             self.logs.retain(|log| log.run_id().is_some_and(fits));
             if self.logs.is_empty() {
                 return Err(CliError::new(format!("no run in it matches `{prefix}`")));
@@ -76,8 +77,9 @@ impl Target {
         match (self.logs.pop(), self.logs.len()) {
             (None, _) => Err(CliError::new("there are no runs in it")),
             (Some(log), 0) => Ok((log, self.store)),
-            (Some(_), others) => Err(CliError::new(format!("there are {} runs in it", others + 1))
-                .hint("choose one with `--run ID`")),
+            (Some(_), others) => {
+                Err(CliError::new(format!("there are {} runs in it", others + 1)).hint("choose one with `--run ID`"))
+            }
         }
     }
 }

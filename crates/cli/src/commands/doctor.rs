@@ -36,7 +36,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     checks.extend(examine_store(context).await);
     let ok = checks.iter().all(|check| check.health != Health::Bad);
     let report = Report { ok, version: env!("CARGO_PKG_VERSION"), checks };
-    if args.json { print_json(&report)? } else { print(&report)? }
+    if args.json {
+        print_json(&report)?
+    } else {
+        print(&report)?
+    }
     Ok(if ok { Exit::Ok } else { Exit::Failed })
 }
 

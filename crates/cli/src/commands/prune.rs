@@ -65,7 +65,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let (store, plans) = match (&args.run, args.older_than) {
         (Some(run), _) => {
             let (store, run) = stored_run(context, run, Purpose::Write).await?;
-            let through = args.through.map(|seq| Seq::new(seq).ok_or_else(|| CliError::new("events are counted from 1")));
+            let through =
+                args.through.map(|seq| Seq::new(seq).ok_or_else(|| CliError::new("events are counted from 1")));
             let plan = prune::plan(&store, &run, through.transpose()?).await?;
             (store, vec![plan])
         }
@@ -85,16 +86,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         }
     }
     store.close().await?;
-    if args.json { print_json(&report(&plans, args.dry_run))? } else { print(&plans, args.dry_run)? }
+    if args.json {
+        print_json(&report(&plans, args.dry_run))?
+    } else {
+        print(&plans, args.dry_run)?
+    }
     Ok(Exit::Ok)
 }
 
 fn report(plans: &[Plan], dry_run: bool) -> Report {
-    let run = |plan: &Plan| RunReport {
-        run_id: plan.run_id.to_string(),
-        through: plan.through.get(),
-        events: plan.events,
-    };
+    let run =
+        |plan: &Plan| RunReport { run_id: plan.run_id.to_string(), through: plan.through.get(), events: plan.events };
     Report { dry_run, runs: plans.iter().map(run).collect() }
 }
 

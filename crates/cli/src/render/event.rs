@@ -64,7 +64,11 @@ fn planned(call: &Value) -> String {
 }
 
 fn milliseconds(data: &Value) -> String {
-    data.get("duration_ms").and_then(Value::as_i64).filter(|ms| *ms > 0).map(|ms| format!("({ms} ms)")).unwrap_or_default()
+    data.get("duration_ms")
+        .and_then(Value::as_i64)
+        .filter(|ms| *ms > 0)
+        .map(|ms| format!("({ms} ms)"))
+        .unwrap_or_default()
 }
 
 /// A text as it is, anything else as JSON.

@@ -73,13 +73,7 @@ fn write(logs: &[Log], format: Format, out: &mut dyn Write, progress: &Progress)
 }
 
 /// Writes beside the file and then puts it in place, so that nobody ever finds half of it.
-fn write_file(
-    logs: &[Log],
-    format: Format,
-    path: &Path,
-    force: bool,
-    progress: &Progress,
-) -> Result<(), CliError> {
+fn write_file(logs: &[Log], format: Format, path: &Path, force: bool, progress: &Progress) -> Result<(), CliError> {
     let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
     if path.exists() && !force {
         return Err(CliError::new(format!("{} is there already", path.display())).hint("replace it with `--force`"));

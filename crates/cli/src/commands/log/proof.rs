@@ -116,7 +116,11 @@ async fn verify(file: &Path, args: &Args, context: &Context) -> Result<Exit, Cli
     };
     let ok = log_agrees != Some(false);
     let report = Report { ok, verification, log_agrees };
-    if args.json { print_json(&report)? } else { print(&report)? }
+    if args.json {
+        print_json(&report)?
+    } else {
+        print(&report)?
+    }
     Ok(if ok { Exit::Ok } else { Exit::Failed })
 }
 
