@@ -28,9 +28,9 @@ pub const TARGETS: &[Target] = &[
 pub fn cbor(data: &[u8]) {
     let canonical = check(data, Rules::CANONICAL);
     let readable = check(data, Rules::READABLE);
-    let writable = check(data, Rules::WRITABLE);
+    let well_formed = check(data, Rules::WELL_FORMED);
     assert!(canonical.is_err() || readable.is_ok(), "canonical bytes that are not readable");
-    assert!(readable.is_err() || writable.is_ok(), "readable bytes that are not well-formed");
+    assert!(readable.is_err() || well_formed.is_ok(), "readable bytes that are not well-formed");
     if let Err(malformed) = canonical {
         assert!(malformed.offset <= data.len(), "the problem lies outside of the input");
     }

@@ -40,9 +40,21 @@ impl<'a> Header<'a> {
     /// The canonical bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(192);
+        // Exactly as many bytes as needed: shared buffers with room to spare cost a second allocation.
+        let mut out = Vec::with_capacity(self.encoded_len());
         self.write(&mut out);
         out
+    }
+
+    fn encoded_len(&self) -> usize {
+        let keys = [key::MAP, key::TS, key::SEQ, key::KIND, key::RUN_ID, key::PREV_HASH, key::PAYLOAD_HASH];
+        let keys = keys.iter().map(|key| key.len()).sum::<usize>() + key::PAYLOAD_SIZE.len();
+        let ts = if self.ts.0 < 0 { !self.ts.0 } else { self.ts.0 };
+        let numbers = [ts.cast_unsigned(), self.seq.get(), self.kind.number(), self.payload_size];
+        let numbers: usize = numbers.into_iter().map(write::head_len).sum();
+        let run_id = write::head_len(self.run_id.len() as u64) + self.run_id.len();
+        let prev_hash = if self.prev_hash.is_some() { 34 } else { 1 };
+        keys + numbers + run_id + prev_hash + 34
     }
 
     /// Appends the canonical bytes.

@@ -45,7 +45,7 @@ macro_rules! payload_enum {
             pub fn encode(&self) -> Bytes {
                 match self {
                     $(Self::$kind(body) => {
-                        let mut out = Vec::with_capacity(256);
+                        let mut out = Vec::new();
                         body.write(&mut out);
                         out.into()
                     })+
@@ -134,6 +134,12 @@ pub enum UnfitPayload {
     /// Canonical CBOR, but not a map.
     #[error("the payload is not a map")]
     NotAMap,
+    /// Not what Starling writes for this kind.
+    #[error("a v1 log cannot hold this {kind}: it has keys or values that Starling does not write")]
+    NotV1 {
+        /// The kind.
+        kind: Kind,
+    },
     /// A Typed event that poses as one of the kinds 2–16.
     #[error("`{type_name}` is the type of {kind} events and cannot be a Typed event's")]
     ReservedType {

@@ -104,7 +104,7 @@ impl Opening {
 impl Store for MemoryStore {
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>> {
         let appended = match self.opening.enter() {
-            Ok(mut shelf) => shelf.append(lease, &batch),
+            Ok(mut shelf) => shelf.append(lease, batch),
             Err(closed) => Err(AppendError::Failed { run: batch.before().run().clone(), source: Box::new(closed) }),
         };
         future::ready(appended).boxed()

@@ -1,5 +1,7 @@
 //! How a payload's fields become CBOR and come back.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use crate::cbor::{self, Malformed, Reader, Rules, Value, write};
@@ -17,6 +19,11 @@ pub trait Field: Sized + Default {
 
     /// Whether an optional key with this value is left out.
     fn is_absent(&self) -> bool;
+
+    /// Bytes of content beyond what a number takes: saves buffers from growing step by step.
+    fn content_len(&self) -> usize {
+        0
+    }
 }
 
 /// What a field holds.
@@ -134,6 +141,9 @@ impl Field for Raw {
     fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
+    fn content_len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 pub(super) fn is_null(raw: &[u8]) -> bool {
@@ -155,6 +165,9 @@ impl Field for String {
     }
     fn is_absent(&self) -> bool {
         self.is_empty()
+    }
+    fn content_len(&self) -> usize {
+        self.len()
     }
 }
 
@@ -372,38 +385,48 @@ fn encoded_key(key: &str) -> Vec<u8> {
 }
 
 /// Collects the pairs of one payload and writes them in canonical order.
-#[derive(Default)]
 pub(super) struct MapWriter {
-    /// Encoded key, then where its item stands in `items`.
-    pairs: Vec<(Vec<u8>, std::ops::Range<usize>)>,
-    items: Vec<u8>,
+    /// Where each pair's key and item stand in `bytes`.
+    pairs: Vec<(Range<usize>, Range<usize>)>,
+    bytes: Vec<u8>,
 }
 
 impl MapWriter {
+    /// For about `fields` pairs with so many bytes of content.
+    pub(super) fn with_capacity(fields: usize, content: usize) -> Self {
+        // A key and a number or hash rarely take more than this.
+        Self { pairs: Vec::with_capacity(fields), bytes: Vec::with_capacity(fields * 32 + content) }
+    }
+
     pub(super) fn put<T: Field>(&mut self, key: &str, value: &T, presence: Presence) {
-        if presence != Presence::Always && value.is_absent() {
-            return;
+        if presence == Presence::Always || !value.is_absent() {
+            self.pair(|out| write::text(out, key), |out| value.write(out));
         }
-        let start = self.items.len();
-        value.write(&mut self.items);
-        self.pairs.push((encoded_key(key), start..self.items.len()));
     }
 
     pub(super) fn put_extra(&mut self, extra: &Extra) {
         for (key, item) in &extra.0 {
-            let start = self.items.len();
-            self.items.extend_from_slice(item);
-            self.pairs.push((key.to_vec(), start..self.items.len()));
+            self.pair(|out| out.extend_from_slice(key), |out| out.extend_from_slice(item));
         }
     }
 
     pub(super) fn finish(mut self, out: &mut Vec<u8>) {
-        self.pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let bytes = &self.bytes;
+        self.pairs.sort_unstable_by(|(a, _), (b, _)| bytes[a.clone()].cmp(&bytes[b.clone()]));
+        out.reserve_exact(write::head_len(self.pairs.len() as u64) + bytes.len());
         write::map(out, self.pairs.len());
-        for (key, item) in &self.pairs {
-            out.extend_from_slice(key);
-            out.extend_from_slice(&self.items[item.clone()]);
+        for (key, item) in self.pairs {
+            // A key and its item stand side by side.
+            out.extend_from_slice(&bytes[key.start..item.end]);
         }
+    }
+
+    fn pair(&mut self, key: impl FnOnce(&mut Vec<u8>), item: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        key(&mut self.bytes);
+        let middle = self.bytes.len();
+        item(&mut self.bytes);
+        self.pairs.push((start..middle, middle..self.bytes.len()));
     }
 }
 
@@ -430,7 +453,7 @@ pub(super) fn each_pair<'a>(
 
 fn next_item<'a>(raw: &'a [u8], at: &mut usize) -> Option<&'a [u8]> {
     let rest = raw.get(*at..)?;
-    let end = cbor::scan::item_end(rest, Rules::WRITABLE).ok()?;
+    let end = cbor::scan::item_end(rest, Rules::WELL_FORMED).ok()?;
     *at += end;
     Some(&rest[..end])
 }
@@ -520,7 +543,10 @@ macro_rules! fields {
 
             fn write(&self, out: &mut Vec<u8>) {
                 use $crate::payload::Presence;
-                let mut map = $crate::payload::field::MapWriter::default();
+                let content = 0 $(+ $crate::payload::Field::content_len(&self.$always))*
+                    $(+ $crate::payload::Field::content_len(&self.$omit))*
+                    $(+ $crate::payload::Field::content_len(&self.$v2))*;
+                let mut map = $crate::payload::field::MapWriter::with_capacity(Self::FIELDS.len(), content);
                 $(map.put(field_name!($always), &self.$always, Presence::Always);)*
                 $(map.put(field_name!($omit), &self.$omit, Presence::UnlessEmpty);)*
                 $(map.put(field_name!($v2), &self.$v2, Presence::V2);)*

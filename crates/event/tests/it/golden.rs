@@ -14,7 +14,7 @@ use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::ProofBuilder;
 use r1_event::merkle::{Blake3, Frontier, Sha256, TreeHash as _};
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Batch, Digest, Kind, Payload, Record, Seal, Seq, SideRecord, UnixNanos, Version};
+use r1_event::{Batch, Chain, Digest, Kind, Payload, Record, Seal, Seq, SideRecord, UnixNanos, Version};
 use serde_json::{Value as Json, json};
 
 /// Test 1 of RFC 8032 §7.1.
@@ -177,7 +177,7 @@ fn sign(batch: &Batch) -> Seal {
 }
 
 fn sign_first(batch: &Batch, size: u64) -> Seal {
-    let mut chain = batch.before().clone();
+    let mut chain = Chain::new(batch.before().run().clone());
     batch.records().iter().take(usize::try_from(size).unwrap()).for_each(|record| chain.follow(record).unwrap());
     let secret: [u8; 32] = from_hex(SECRET_KEY).unwrap().try_into().unwrap();
     chain.statement().unwrap().sign(&SigningKey::from_bytes(&secret))

@@ -2,12 +2,16 @@
 //!
 //! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing to say")]
+
 mod check;
 mod fixture;
+mod memory;
 mod table;
 
 fn main() {
     let mut table = table::Table::default();
     check::measure(&mut table);
+    memory::measure(&mut table);
     table.finish();
 }

@@ -57,33 +57,36 @@ impl Shelf {
         }
     }
 
-    pub(super) fn append(&mut self, lease: &Lease, batch: &Batch) -> Result<Head, AppendError> {
+    pub(super) fn append(&mut self, lease: &Lease, batch: Batch) -> Result<Head, AppendError> {
         let run = batch.before().run();
         let place = self.places.get(run).copied();
         let head = place.map_or(Head::EMPTY, |place| Head::from(&self.runs[place].chain));
         let token = self.leases.get(run).map_or(FencingToken::NONE, |lease| lease.token);
-        Standing { head, token }.admit(lease, batch)?;
+        Standing { head, token }.admit(lease, &batch)?;
         if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !self.blobs.contains_key(blob)) {
             return Err(AppendError::BlobMissing { run: run.clone(), blob: *blob });
         }
         let after = Head::from(batch.after());
         let (Some(first), Some(last)) = (batch.records().first(), batch.records().last()) else { return Ok(after) };
         let time = |record| crate::place(record).map_or(UnixNanos(0), |place| place.ts);
+        let (started_at, updated_at) = (time(first), time(last));
+        let mut seq = batch.before().next_seq();
+        let (records, chain, blobs) = batch.into_parts();
         let place = place.unwrap_or_else(|| {
-            self.places.insert(run.clone(), self.runs.len());
-            self.runs.push(RunLog::new(batch.before().clone(), time(first)));
+            self.places.insert(chain.run().clone(), self.runs.len());
+            self.runs.push(RunLog::new(Chain::empty(chain.run().clone(), chain.version()), started_at));
             self.runs.len() - 1
         });
-        let log = &mut self.runs[place];
-        log.records.extend_from_slice(batch.records());
-        log.blobs.extend_from_slice(batch.blobs());
-        log.chain = batch.after().clone();
-        log.updated_at = time(last);
-        let mut seq = batch.before().next_seq();
-        for _ in batch.records() {
+        for _ in &records {
             self.feed.push((place, seq));
             seq = seq.next();
         }
+        let log = &mut self.runs[place];
+        log.records.extend(records);
+        log.blobs.extend(blobs);
+        log.updated_at = updated_at;
+        log.chain = chain;
+        let run = log.chain.run();
         for watches in &self.openings {
             watches.publish(run, after.next);
         }
