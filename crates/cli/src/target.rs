@@ -90,11 +90,7 @@ pub(crate) async fn stored_run(
     given: &str,
     purpose: Purpose,
 ) -> Result<(SharedStore, RunId), CliError> {
-    // A store is never made just to find that a run is not in it.
-    let store = match (purpose, &context.location) {
-        (Purpose::Write, StoreLocation::Sqlite(path)) if !path.exists() => context.open_store(Purpose::Read).await?,
-        (purpose, _) => context.open_store(purpose).await?,
-    };
+    let store = context.open_store(purpose).await?;
     let run = resolve(&store, given).await?;
     Ok((store, run))
 }

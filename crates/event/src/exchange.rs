@@ -28,6 +28,8 @@ use crate::cbor::Malformed;
 use crate::payload::MAX_PAYLOAD;
 use crate::record::Record;
 use crate::side_record::SideRecord;
+use crate::v1::MalformedEnvelope;
+use crate::v1::ndjson::ReadLineError;
 
 /// One item of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +161,12 @@ pub enum ExchangeProblem {
         /// The limit.
         limit: usize,
     },
+    /// A map that is no v1 event.
+    #[error("expected a v1 event: {0}")]
+    Envelope(MalformedEnvelope),
+    /// A line that is none of ours and none that Starling exports.
+    #[error("expected an event of R1 or of a Starling export: {0}")]
+    Line(ReadLineError),
     /// The bytes are no CBOR.
     #[error("{0}")]
     Cbor(Malformed),

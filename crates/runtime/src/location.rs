@@ -1,7 +1,10 @@
 //! Where runs are kept.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use r1_store::postgres::{PostgresOptions, PostgresStore};
+use r1_store::sqlite::{SqliteOptions, SqliteStore};
 use r1_store::{OpenError, SharedStore};
 
 use crate::home::{Home, HomeError, create_private_dir};
@@ -18,10 +21,12 @@ pub enum StoreLocation {
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To look: a store that is not there is an error.
+    /// To look: not a byte changes, and a store that is not there is an error.
     Read,
+    /// To change what is there: a store that is not there is an error.
+    Change,
     /// To write: a store that is not there is made.
-    Write,
+    Create,
 }
 
 impl StoreLocation {
@@ -44,24 +49,24 @@ impl StoreLocation {
     /// Opens the store.
     pub async fn open(&self, purpose: Purpose) -> Result<SharedStore, LocationError> {
         match self {
-            Self::Sqlite(path) => {
-                match purpose {
-                    Purpose::Read if !path.exists() => return Err(LocationError::Missing { path: path.clone() }),
-                    Purpose::Read => {}
-                    Purpose::Write => {
-                        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-                            create_private_dir(parent)?;
-                        }
-                    }
-                }
-                Ok(std::sync::Arc::new(r1_store::MemoryStore::new()))
-            }
-            Self::Postgres(url) => {
-                let _ = url;
-                Ok(std::sync::Arc::new(r1_store::MemoryStore::new()))
-            }
+            Self::Sqlite(path) => open_sqlite(path, purpose).await,
+            Self::Postgres(url) => Ok(Arc::new(PostgresStore::open(url, PostgresOptions::default()).await?)),
         }
     }
+}
+
+async fn open_sqlite(path: &Path, purpose: Purpose) -> Result<SharedStore, LocationError> {
+    if purpose == Purpose::Create {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            create_private_dir(parent)?;
+        }
+    } else if !path.exists() {
+        return Err(LocationError::Missing { path: path.to_owned() });
+    }
+    Ok(Arc::new(match purpose {
+        Purpose::Read => SqliteStore::open_read_only(path).await?,
+        Purpose::Change | Purpose::Create => SqliteStore::open(path, SqliteOptions::default()).await?,
+    }))
 }
 
 /// A store could not be opened.

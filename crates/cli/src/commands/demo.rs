@@ -70,7 +70,7 @@ impl Demo {
     async fn start(directory: &Path, kept: bool) -> Result<Self, CliError> {
         let home = Home::at(directory.join("home"));
         home.create()?;
-        let store = StoreLocation::Sqlite(home.default_store()).open(Purpose::Write).await?;
+        let store = StoreLocation::Sqlite(home.default_store()).open(Purpose::Create).await?;
         let run = world::new_run_id(world::now())?;
         Ok(Self { directory: directory.to_owned(), kept, home, store, run, out: output::stdout() })
     }

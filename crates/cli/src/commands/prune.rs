@@ -64,14 +64,14 @@ struct RunReport {
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let (store, plans) = match (&args.run, args.older_than) {
         (Some(run), _) => {
-            let (store, run) = stored_run(context, run, Purpose::Write).await?;
+            let (store, run) = stored_run(context, run, Purpose::Change).await?;
             let through =
                 args.through.map(|seq| Seq::new(seq).ok_or_else(|| CliError::new("events are counted from 1")));
             let plan = prune::plan(&store, &run, through.transpose()?).await?;
             (store, vec![plan])
         }
         (None, age) => {
-            let store = context.open_store(Purpose::Read).await?;
+            let store = context.open_store(Purpose::Change).await?;
             let before = UnixNanos(context.now().0.saturating_sub(age.unwrap_or(0)));
             let plans = prune::plan_older(&store, before).await?;
             (store, plans)

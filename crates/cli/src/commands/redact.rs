@@ -60,7 +60,7 @@ struct RedactionReport {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let (store, run) = stored_run(context, &args.run, Purpose::Write).await?;
+    let (store, run) = stored_run(context, &args.run, Purpose::Change).await?;
     let mut seqs: Vec<Seq> = args.seq.into_iter().flat_map(|seqs| seqs.0).collect();
     seqs.sort();
     seqs.dedup();

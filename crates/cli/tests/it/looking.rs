@@ -89,7 +89,7 @@ fn tail_follows_a_run_that_another_process_writes_and_ends_with_it() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let location = StoreLocation::parse(None, &Home::at(sandbox.home()));
-        let store = location.open(Purpose::Write).await.unwrap();
+        let store = location.open(Purpose::Change).await.unwrap();
         let mut writer = RunWriter::open(store.clone(), RUN.parse().unwrap(), "test", None).await.unwrap();
         let done = RunCompleted { final_text: "done".into(), ..RunCompleted::default() };
         writer.append([(UnixNanos(9), Payload::RunCompleted(done))]).await.unwrap();

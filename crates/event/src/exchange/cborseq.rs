@@ -9,6 +9,9 @@ use crate::record::{Record, Version};
 use crate::side_record::SideRecord;
 use crate::v1;
 
+/// How every v1 event begins that Starling wrote: six keys, the first of them `ts`.
+const V1_START: &[u8] = b"\xa6\x62ts";
+
 /// Appends one item.
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     match item {
@@ -30,21 +33,18 @@ pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
 
 /// Where the first item of `bytes` ends; nothing is demanded but that it is well-formed.
 pub(super) fn end(bytes: &[u8]) -> Result<usize, Malformed> {
-    item_end(bytes, Rules::WRITABLE)
+    item_end(bytes, Rules::WELL_FORMED)
 }
 
 /// Reads exactly one item.
 pub(super) fn read(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
     match bytes.first().map(|first| first >> 5) {
         Some(4) => read_v2(bytes).map(Item::Event),
-        Some(5) => match split_v1(bytes) {
-            Some(record) => Ok(Item::Event(record)),
-            None if has_key(bytes, "record") => {
-                SideRecord::decode(bytes).map(Item::Side).map_err(ExchangeProblem::Cbor)
-            }
-            None => read_v1(bytes).map(Item::Event),
-        },
-        Some(6) => read_v1(bytes).map(Item::Event),
+        // Starling takes any map for an event, so a record beside the log is looked for first.
+        Some(5) if !bytes.starts_with(V1_START) && has_key(bytes, "record") => {
+            SideRecord::decode(bytes).map(Item::Side).map_err(ExchangeProblem::Cbor)
+        }
+        Some(5 | 6) => read_v1(bytes).map(Item::Event),
         _ => Err(unexpected("an event or a record beside the log", bytes)),
     }
 }
@@ -70,24 +70,10 @@ fn read_v2(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
     Ok(Record { header: Bytes::copy_from_slice(header), payload })
 }
 
+/// Reads a v1 event as leniently as Starling does.
 fn read_v1(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
-    split_v1(bytes).ok_or_else(|| unexpected("a v1 event", bytes))
-}
-
-/// The two parts of a canonical v1 envelope: the inverse of [`v1::splice`].
-fn split_v1(bytes: &[u8]) -> Option<Record> {
-    const KEYS: [&[u8]; 4] = [b"\x62ts", b"\x63seq", b"\x64kind", b"\x66run_id"];
-    let mut rest = bytes.strip_prefix(&[0xa6])?;
-    for key in KEYS {
-        rest = rest.strip_prefix(key)?;
-        rest = &rest[end(rest).ok()?..];
-    }
-    let before = &bytes[1..bytes.len() - rest.len()];
-    rest = rest.strip_prefix(b"\x67payload")?;
-    let (payload, after) = rest.split_at(end(rest).ok()?);
-    let header = [&[0xa5], before, after].concat();
-    v1::Header::decode(&header)?;
-    Some(Record { header: header.into(), payload: Some(Bytes::copy_from_slice(payload)) })
+    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), Rules::WRITABLE);
+    envelope.map(|envelope| envelope.record).map_err(ExchangeProblem::Envelope)
 }
 
 /// Whether the map in `bytes` has this text key.

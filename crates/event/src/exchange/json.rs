@@ -123,10 +123,7 @@ pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
         let SideBytes { cbor } = parse(text)?;
         SideRecord::decode(&bytes(&cbor, "cbor")?).map(Item::Side).map_err(ExchangeProblem::Cbor)
     } else {
-        Err(ExchangeProblem::Unexpected {
-            expected: "an object with `header`, `event` or `record`",
-            found: "neither of them".into(),
-        })
+        v1::ndjson::read_line(text).map(Item::Event).map_err(ExchangeProblem::Line)
     }
 }
 

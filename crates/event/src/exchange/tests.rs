@@ -34,7 +34,7 @@ fn v1_items() -> Vec<Item> {
     let payload = Some(Bytes::from_static(b"\xa1\x61b\x18\x01"));
     let first = Record { header: header.encode().into(), payload };
     let header = v1::Header { seq: 2, prev_hash: Some(&[9; 32]), kind: 2, ..header };
-    let second = Record { header: header.encode().into(), payload: Some(Bytes::from_static(&[0xf6])) };
+    let second = Record { header: header.encode().into(), payload: None };
     vec![Item::Event(first), Item::Event(second)]
 }
 
@@ -114,10 +114,7 @@ fn what_is_no_item_is_named_with_its_place() {
         "at byte 0: expected a payload, a byte string or null, found an integer"
     );
     assert_eq!(message(Format::Cborseq, b"\x9f"), "at byte 0: an item of indefinite length is not allowed at byte 0");
-    assert_eq!(
-        message(Format::Ndjson, b"{\"a\":1}"),
-        "at byte 0: expected an object with `header`, `event` or `record`, found neither of them"
-    );
+    assert!(message(Format::Ndjson, b"{\"a\":1}").contains("expected an event of R1 or of a Starling export"));
     assert_eq!(message(Format::Ndjson, b"\nx"), "at byte 1: expected `{`, found `x`");
     assert_eq!(message(Format::Json, b"[ ] {"), "at byte 4: expected nothing after the closing `]`, found `{`");
     assert!(message(Format::Ndjson, b"{\"header\":\"!\",\"payload\":null}").contains("`header` is not base64"));

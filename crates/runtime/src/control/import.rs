@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use r1_event::cbor::write::NULL;
 use r1_event::finding::Verdict;
 use r1_event::{Batch, Chain, ChainError, Record, RunId, Seq, SideRecord, Version};
 use r1_store::{AppendError, Lease, LeaseError, PageLimit, SharedStore, StoreError};
@@ -114,7 +116,7 @@ impl Writer {
                     continue;
                 }
                 bytes += record.size();
-                batch.adopt(record)?;
+                batch.adopt(with_written_null(record))?;
                 if bytes >= ONE_COMMIT {
                     batch = self.commit(batch)?;
                     bytes = 0;
@@ -150,6 +152,14 @@ impl Writer {
             self.store.append(&self.lease, batch).await.map_err(ImportError::from)
         })?;
         Ok(next)
+    }
+}
+
+/// A v1 event without a payload is written with null in its place, and stored as that.
+fn with_written_null(record: Record) -> Record {
+    match (record.version(), &record.payload) {
+        (Some(Version::V1), None) => Record { payload: Some(Bytes::from_static(&[NULL])), ..record },
+        _ => record,
     }
 }
 

@@ -45,7 +45,7 @@ struct Report {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let (store, run) = stored_run(context, &args.run, Purpose::Write).await?;
+    let (store, run) = stored_run(context, &args.run, Purpose::Change).await?;
     let key = keys::agent_key(&context.home, context.now())?;
     if let Some(path) = &key.minted {
         output::note(&format!("made a new agent key {} in {}", key.secret.kid(), path.display()));

@@ -56,7 +56,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         };
         targets.push(target.only(args.run.as_deref())?);
     }
-    let store = context.open_store(Purpose::Write).await?;
+    let store = context.open_store(Purpose::Create).await?;
     let keyring = context.keyring()?;
     let progress = Progress::default();
     let ticker = Ticker::start(&progress, "checked");
