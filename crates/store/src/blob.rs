@@ -1,5 +1,7 @@
 //! Content that is too large for an event, named by its BLAKE3 hash.
 
+pub(crate) mod files;
+
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;

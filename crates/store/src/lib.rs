@@ -17,6 +17,7 @@ pub mod lease;
 pub mod memory;
 mod rules;
 pub mod run;
+pub mod sqlite;
 pub mod store;
 mod tail;
 pub mod watch;
@@ -28,6 +29,7 @@ pub use lease::{FencingToken, Lease};
 pub use memory::MemoryStore;
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{PageLimit, SharedStore, Store, StoreFacts};
 pub use tail::{tail, tail_feed};
 

@@ -187,6 +187,13 @@ impl Store for MemoryStore {
         self.with(|shelf| shelf.prune(prune))
     }
 
+    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.with(|shelf| {
+            shelf.compact();
+            Ok(())
+        })
+    }
+
     fn blobs(&self) -> &dyn BlobStore {
         &self.blobs
     }

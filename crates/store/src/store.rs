@@ -90,6 +90,11 @@ pub trait Store: Send + Sync + 'static {
     /// the log has there.
     fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<(), StoreError>>;
 
+    /// Gives free space back to the system, and with it the last traces of pruned events that the backend
+    /// may have left where it moved them from. Costs as much as writing the whole store again; call it
+    /// once after many prunes.
+    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
     /// Content that is too large for an event.
     fn blobs(&self) -> &dyn BlobStore;
 

@@ -69,6 +69,13 @@ impl Watches {
         waiting.publish_feed();
     }
 
+    /// Tells that the next event of `run` will have seq `next`, and nothing to those who wait for any run.
+    pub fn publish_run(&self, run: &RunId, next: Seq) {
+        if let Some(waiting) = self.lock().as_ref() {
+            waiting.publish(run, next);
+        }
+    }
+
     /// Tells that some run has grown, without saying which.
     pub fn publish_feed(&self) {
         if let Some(waiting) = self.lock().as_ref() {

@@ -22,7 +22,7 @@ pub async fn side_records_are_kept_in_order_and_once(fixture: &dyn Fixture) {
     Writer::started(&store, &run(2)).await;
     let records = [
         SideRecord::Checkpoint(unchecked_seal(&run(1), 1)),
-        SideRecord::Other(Value::object([("record", Value::text("from the future")), ("n", Value::Uint(3))])),
+        SideRecord::Other(Value::object([("n", Value::Uint(3)), ("record", Value::text("from the future"))])),
         SideRecord::Seal(unchecked_seal(&run(1), 2)),
         SideRecord::Checkpoint(unchecked_seal(&run(1), 2)),
     ];

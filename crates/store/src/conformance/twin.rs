@@ -111,6 +111,10 @@ impl Store for Twin {
         self.sides.next().prune(prune)
     }
 
+    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        self.sides.next().compact()
+    }
+
     fn blobs(&self) -> &dyn BlobStore {
         &self.blobs
     }

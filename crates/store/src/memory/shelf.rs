@@ -173,6 +173,10 @@ impl Shelf {
         Ok(())
     }
 
+    pub(super) fn compact(&mut self) {
+        self.runs.iter_mut().for_each(|log| log.records.shrink_to_fit());
+    }
+
     pub(super) fn collect_blobs(&mut self, stored_before: UnixNanos) -> Vec<Digest> {
         let named: HashSet<Digest> = self.runs.iter().flat_map(|log| &log.blobs).map(|(_, blob)| *blob).collect();
         let unused = |(hash, blob): &(&Digest, &Blob)| !named.contains(*hash) && blob.stored_at < stored_before;

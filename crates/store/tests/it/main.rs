@@ -1,3 +1,4 @@
 //! Behaviour of every store.
 
 mod memory;
+mod sqlite;

@@ -1,0 +1,88 @@
+//! What stands in the file, and how an older file becomes a newer one.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// `R1LG`: marks a SQLite file as ours.
+pub(super) const APPLICATION_ID: u32 = 0x5231_4c47;
+
+/// The layout this R1 writes.
+pub(super) const CURRENT: u32 = MIGRATIONS.len() as u32;
+
+/// Step *n* turns layout *n* into *n* + 1; layout 0 is an empty file. Append only: a released step never changes.
+///
+/// - Only `events` holds what an agent said or saw, so that erasing has one place to look at.
+/// - `events.pos` is the feed's cursor. Positions are never given twice although the column is a plain
+///   key: the event with the highest one is the last of its run, and pruning never removes that.
+/// - `runs.snapshot` is a chain as it was at some event, so that going on with a run reads few events.
+/// - `runs.pruning` is set while events up to `pruned_through` are still being removed.
+/// - `facts.moved` is set once SQLite may have moved events between pages, see `erase.rs`.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE runs (
+        id INTEGER PRIMARY KEY,
+        run_id TEXT NOT NULL UNIQUE,
+        version INTEGER NOT NULL,
+        started_at INTEGER NOT NULL,
+        terminal INTEGER,
+        pruned_through INTEGER,
+        pruning INTEGER NOT NULL DEFAULT 0,
+        snapshot BLOB
+    ) STRICT;
+    CREATE INDEX runs_pruning ON runs (id) WHERE pruning = 1;
+    CREATE TABLE events (
+        pos INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        header BLOB NOT NULL,
+        payload BLOB,
+        UNIQUE (run, seq)
+    ) STRICT;
+    CREATE TABLE leases (
+        run_id TEXT PRIMARY KEY,
+        token INTEGER NOT NULL,
+        owner TEXT NOT NULL,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE side_records (
+        id INTEGER PRIMARY KEY,
+        run INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        record BLOB NOT NULL,
+        UNIQUE (run, key)
+    ) STRICT;
+    CREATE TABLE blobs (
+        hash BLOB PRIMARY KEY,
+        size INTEGER NOT NULL,
+        stored_at INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE blob_refs (
+        hash BLOB NOT NULL,
+        run INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        PRIMARY KEY (hash, run, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX blob_refs_run ON blob_refs (run, seq);
+    CREATE TABLE facts (
+        name TEXT PRIMARY KEY,
+        value INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+"];
+
+/// The layout of an open file.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.query_one("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Brings an empty or older file up to date; all steps or none.
+pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have done it while this one waited for the lock.
+    let found = version(&transaction)?;
+    for step in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(step)?;
+    }
+    if found < CURRENT {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", CURRENT)?;
+    }
+    transaction.commit()
+}

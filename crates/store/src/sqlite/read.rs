@@ -1,0 +1,194 @@
+//! Everything that is read, each within one snapshot of the file.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use r1_event::{Chain, Record, RunId, Seq, SideRecord};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+
+use super::row::{self, RunRow, signed};
+use super::standing;
+use crate::error::StoreError;
+use crate::feed::{FeedCursor, FeedItem, FeedPage};
+use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::store::PageLimit;
+
+pub(super) fn head(db: &Connection, run: &RunId) -> Result<Option<Head>, StoreError> {
+    Ok(RunRow::find(db, run)?.map(|row| standing::head(db, &row)).transpose()?)
+}
+
+/// The chain at the last snapshot, followed through the events after it.
+pub(super) fn chain(db: &Connection, run: &RunId) -> Result<Option<Chain>, StoreError> {
+    let Some(row) = RunRow::find(db, run)? else { return Ok(None) };
+    let damaged = |reason: String| StoreError::Damaged { run: run.clone(), reason };
+    let mut snapshot = db.prepare_cached("SELECT snapshot FROM runs WHERE id = ?1")?;
+    let snapshot: Option<Vec<u8>> = snapshot.query_one([row.id], |row| row.get(0))?;
+    let mut chain = match snapshot {
+        Some(bytes) => Chain::from_snapshot(run.clone(), &bytes).map_err(|err| damaged(err.to_string()))?,
+        None => Chain::empty(run.clone(), row.version),
+    };
+    let mut events = db.prepare_cached(
+        "SELECT header, CASE ?2 WHEN 1 THEN payload END FROM events WHERE run = ?1 AND seq > ?3 ORDER BY seq",
+    )?;
+    let mut events = events.query(params![row.id, row.version.number(), signed(chain.size())])?;
+    while let Some(event) = events.next()? {
+        chain.follow(&row::record(event, 0)?).map_err(|err| damaged(err.to_string()))?;
+    }
+    Ok(Some(chain))
+}
+
+pub(super) fn page(db: &Connection, run: &RunId, from: Seq, limit: PageLimit) -> Result<Vec<Record>, StoreError> {
+    let Some(row) = RunRow::find(db, run)? else { return Ok(Vec::new()) };
+    let first = row.pruned_through.map_or(Seq::FIRST, Seq::next).max(from);
+    let mut events =
+        db.prepare_cached("SELECT header, payload FROM events WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3")?;
+    let mut events = events.query(params![row.id, signed(first.get()), sql_limit(limit)])?;
+    let (mut room, mut sheet) = (limit.room(), Sheet::default());
+    while let Some(event) = events.next()? {
+        if !sheet.take(event, 0, &mut room)? {
+            break;
+        }
+    }
+    Ok(sheet.records().collect())
+}
+
+pub(super) fn feed(db: &Connection, after: FeedCursor, limit: PageLimit) -> Result<FeedPage, StoreError> {
+    let mut events =
+        db.prepare_cached("SELECT pos, run, seq, header, payload FROM events WHERE pos > ?1 ORDER BY pos LIMIT ?2")?;
+    let mut events = events.query(params![signed(after.position), sql_limit(limit)])?;
+    let (mut room, mut sheet) = (limit.room(), Sheet::default());
+    let mut runs: HashMap<i64, RunRow> = HashMap::new();
+    let (mut places, mut next) = (Vec::new(), after);
+    while let Some(event) = events.next()? {
+        let id = event.get(1)?;
+        let run = match runs.entry(id) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(new) => new.insert(run_row(db, id)?),
+        };
+        let cursor = FeedCursor { epoch: 0, position: row::unsigned(event, 0)? };
+        // Events that are being pruned may still be there for a moment.
+        if run.pruned_through.is_none_or(|gone| gone.get().cast_signed() < event.get(2).unwrap_or(i64::MAX)) {
+            if !sheet.take(event, 3, &mut room)? {
+                break;
+            }
+            places.push((cursor, run.run_id.clone()));
+        }
+        next = cursor;
+    }
+    let items = places.into_iter().zip(sheet.records());
+    Ok(FeedPage { items: items.map(|((cursor, run), record)| FeedItem { cursor, run, record }).collect(), next })
+}
+
+fn run_row(db: &Connection, id: i64) -> rusqlite::Result<RunRow> {
+    let mut run =
+        db.prepare_cached("SELECT id, run_id, version, started_at, terminal, pruned_through FROM runs WHERE id = ?1")?;
+    run.query_one([id], RunRow::read)
+}
+
+pub(super) fn summary(db: &Connection, run: &RunId) -> Result<Option<RunSummary>, StoreError> {
+    RunRow::find(db, run)?.map(|row| summarise(db, row)).transpose()
+}
+
+pub(super) fn list(db: &Connection, filter: &RunFilter) -> Result<RunPage, StoreError> {
+    let RunFilter { id_prefix, finished, updated_before, after, limit } = filter;
+    let limit = if *limit == 0 { 100 } else { *limit };
+    let mut runs = db.prepare_cached(
+        "SELECT id, run_id, version, started_at, terminal, pruned_through FROM runs
+         WHERE id < ?1 AND (?2 IS NULL OR (terminal IS NOT NULL) = ?2)
+           AND (?3 IS NULL OR substr(run_id, 1, length(?3)) = ?3)
+         ORDER BY id DESC",
+    )?;
+    let before = after.map_or(i64::MAX, |RunPosition(id)| signed(id));
+    let mut runs = runs.query(params![before, finished, id_prefix])?;
+    let mut page = RunPage::default();
+    while let Some(row) = runs.next()? {
+        let row = RunRow::read(row)?;
+        let id = row.id.cast_unsigned();
+        let summary = summarise(db, row)?;
+        if updated_before.is_none_or(|moment| summary.updated_at < moment) {
+            page.runs.push(summary);
+            if page.runs.len() == limit {
+                page.next = Some(RunPosition(id));
+                break;
+            }
+        }
+    }
+    Ok(page)
+}
+
+fn summarise(db: &Connection, row: RunRow) -> Result<RunSummary, StoreError> {
+    let last = standing::last_event(db, &row)?;
+    let updated_at = last.as_ref().and_then(|(_, record)| crate::place(record)).map(|place| place.ts);
+    Ok(RunSummary {
+        version: row.version,
+        head: standing::head_at(&row, last.as_ref()),
+        started_at: row.started_at,
+        updated_at: updated_at.unwrap_or(row.started_at),
+        pruned_through: row.pruned_through,
+        run_id: row.run_id,
+    })
+}
+
+pub(super) fn side_records(db: &Connection, run: &RunId) -> Result<Vec<SideRecord>, StoreError> {
+    let mut records = db.prepare_cached(
+        "SELECT record FROM side_records WHERE run = (SELECT id FROM runs WHERE run_id = ?1) ORDER BY id",
+    )?;
+    let mut records = records.query([run.as_str()])?;
+    let mut decoded = Vec::new();
+    while let Some(row) = records.next()? {
+        let record = SideRecord::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
+        let damaged =
+            |err: r1_event::cbor::Malformed| StoreError::Damaged { run: run.clone(), reason: err.to_string() };
+        decoded.push(record.map_err(damaged)?);
+    }
+    Ok(decoded)
+}
+
+/// Where the log of `run` goes on, from its index alone; `None` if it has no events.
+pub(super) fn next_seq(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Seq>> {
+    let mut last = db.prepare_cached(
+        "SELECT seq FROM events WHERE run = (SELECT id FROM runs WHERE run_id = ?1) ORDER BY seq DESC LIMIT 1",
+    )?;
+    Ok(last.query_one([run.as_str()], |row| row::seq(row, 0)).optional()?.map(Seq::next))
+}
+
+/// One row more than may be returned is never needed, so the rows are limited in SQL already.
+fn sql_limit(limit: PageLimit) -> i64 {
+    signed(limit.events.max(1) as u64)
+}
+
+/// A page in the making: the bytes of all its events in one buffer.
+#[derive(Default)]
+struct Sheet {
+    bytes: Vec<u8>,
+    /// Lengths of header and payload.
+    lengths: Vec<(usize, Option<usize>)>,
+}
+
+impl Sheet {
+    /// Takes the event whose header is in column `index` if there is room for it.
+    fn take(&mut self, row: &Row<'_>, index: usize, room: &mut crate::store::Room) -> rusqlite::Result<bool> {
+        let header = row.get_ref(index)?.as_blob()?;
+        let payload = match row.get_ref(index + 1)? {
+            ValueRef::Null => None,
+            value => Some(value.as_blob()?),
+        };
+        if !room.takes(header.len() + payload.map_or(0, <[u8]>::len)) {
+            return Ok(false);
+        }
+        self.bytes.extend_from_slice(header);
+        self.bytes.extend_from_slice(payload.unwrap_or_default());
+        self.lengths.push((header.len(), payload.map(<[u8]>::len)));
+        Ok(true)
+    }
+
+    /// The events, as slices of the one buffer.
+    fn records(self) -> impl Iterator<Item = Record> {
+        let mut rest = Bytes::from(self.bytes);
+        self.lengths.into_iter().map(move |(header, payload)| Record {
+            header: rest.split_to(header),
+            payload: payload.map(|length| rest.split_to(length)),
+        })
+    }
+}

@@ -1,0 +1,247 @@
+//! The one thread that writes, and the queue that leads to it.
+//!
+//! Whatever waits in the queue becomes one transaction: each job looks first and changes only what it
+//! may, then a single commit, one sync, stands for all of them, and only then are they answered.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use r1_event::{RunId, Seq};
+use rusqlite::Connection;
+use tokio::sync::{mpsc, oneshot};
+
+use super::failure::{self, Failure};
+use super::standing::Standings;
+use crate::watch::Watches;
+
+/// How many jobs may wait before callers do.
+const QUEUE: usize = 4096;
+/// How many jobs share a commit at most.
+const GROUP: usize = 2048;
+
+/// The way to the writing thread.
+#[derive(Debug)]
+pub(super) struct Writer {
+    /// `None` once closed.
+    queue: Mutex<Option<mpsc::Sender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    poison: Poison,
+}
+
+/// Why nothing is written any more, once that is so.
+pub(super) type Poison = Arc<OnceLock<Arc<str>>>;
+
+/// What a job may use inside the transaction.
+pub(super) struct Session<'a> {
+    pub(super) db: &'a Connection,
+    pub(super) standings: &'a mut Standings,
+    /// Runs that are longer once the transaction is committed.
+    pub(super) grown: &'a mut Vec<(RunId, Seq)>,
+}
+
+enum Job {
+    Inside(Box<dyn Inside>),
+    Outside(Outside),
+}
+
+/// A job between transactions; gets no connection once the writer is poisoned.
+type Outside = Box<dyn FnOnce(Result<&mut Connection, Failure>) + Send>;
+
+/// A job that shares its transaction with others.
+trait Inside: Send {
+    /// Does the work. A failed statement undoes the whole transaction.
+    fn apply(&mut self, session: &mut Session<'_>) -> rusqlite::Result<()>;
+    /// Tells the caller what became of it.
+    fn answer(self: Box<Self>, failure: Option<&Failure>);
+}
+
+impl Writer {
+    /// Starts the thread, which ends when the writer is closed or dropped.
+    pub(super) fn start(db: Connection, watches: Watches) -> std::io::Result<Self> {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let poison = Poison::default();
+        let standings = Standings::default();
+        let mut desk = Desk { db, standings, grown: Vec::new(), watches, poison: Arc::clone(&poison) };
+        let thread = std::thread::Builder::new().name("r1-sqlite-writer".into()).spawn(move || desk.work(jobs))?;
+        Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), poison })
+    }
+
+    /// Runs `work` inside a transaction, together with whatever else waits.
+    ///
+    /// `work` gives back a refusal without having changed anything, or a result, which is answered
+    /// after the commit. The outer error is a failure of the transaction.
+    pub(super) async fn inside<T, E>(
+        &self,
+        work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send + 'static,
+    ) -> Result<Result<T, E>, Failure>
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        self.send(Job::Inside(Box::new(Task { work: Some(work), result: None, reply }))).await?;
+        answer.await.unwrap_or(Err(Failure::Lost))
+    }
+
+    /// Runs `work` between transactions.
+    pub(super) async fn outside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Outside(Box::new(move |db| {
+            // Whoever asked may have gone away; the work is done all the same.
+            drop(reply.send(db.and_then(|db| work(db).map_err(|err| Failure::RolledBack(Arc::new(err))))));
+        }));
+        self.send(job).await?;
+        answer.await.unwrap_or(Err(Failure::Lost))
+    }
+
+    async fn send(&self, job: Job) -> Result<(), Failure> {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        queue.ok_or(Failure::Closed)?.send(job).await.map_err(|_| Failure::Closed)
+    }
+
+    /// Why nothing is written any more, if that is so.
+    pub(super) fn poisoned(&self) -> Option<Arc<str>> {
+        self.poison.get().cloned()
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub(super) fn is_closed(&self) -> bool {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    /// Finishes what waits and lets go of the file.
+    pub(super) async fn close(&self) {
+        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(queue);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // A panic of the thread was answered as `Failure::Lost` to everyone it concerned.
+            drop(tokio::task::spawn_blocking(move || thread.join()).await);
+        }
+    }
+}
+
+/// One caller's work and where its answer goes.
+struct Task<T, E, F> {
+    work: Option<F>,
+    result: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<Result<T, E>, Failure>>,
+}
+
+impl<T, E, F> Inside for Task<T, E, F>
+where
+    T: Send,
+    E: Send,
+    F: FnOnce(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send,
+{
+    fn apply(&mut self, session: &mut Session<'_>) -> rusqlite::Result<()> {
+        if let Some(work) = self.work.take() {
+            self.result = Some(work(session)?);
+        }
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, failure: Option<&Failure>) {
+        let answer = match (failure, self.result) {
+            (None, Some(result)) => Ok(result),
+            // A refused job has written nothing, whatever became of the others.
+            (Some(Failure::Unknown(err)), Some(Err(_))) => Err(Failure::RolledBack(Arc::clone(err))),
+            (Some(failure), _) => Err(failure.clone()),
+            (None, None) => Err(Failure::Lost),
+        };
+        // Whoever asked may have gone away; what was committed stays.
+        drop(self.reply.send(answer));
+    }
+}
+
+/// All that the writing thread owns.
+struct Desk {
+    db: Connection,
+    standings: Standings,
+    grown: Vec<(RunId, Seq)>,
+    watches: Watches,
+    poison: Poison,
+}
+
+impl Desk {
+    fn work(&mut self, mut jobs: mpsc::Receiver<Job>) {
+        let (mut waiting, mut group) = (Vec::new(), Vec::new());
+        while jobs.blocking_recv_many(&mut waiting, GROUP) > 0 {
+            for job in waiting.drain(..) {
+                match job {
+                    Job::Inside(job) => group.push(job),
+                    Job::Outside(work) => {
+                        self.finish(&mut group);
+                        work(match self.poison.get() {
+                            Some(reason) => Err(Failure::Poisoned(Arc::clone(reason))),
+                            None => Ok(&mut self.db),
+                        });
+                    }
+                }
+            }
+            self.finish(&mut group);
+        }
+    }
+
+    /// Makes one transaction of the group and answers everyone in it.
+    fn finish(&mut self, group: &mut Vec<Box<dyn Inside>>) {
+        if group.is_empty() {
+            return;
+        }
+        let failure = self.commit(group).err();
+        if failure.is_some() {
+            self.standings.clear();
+            self.grown.clear();
+        }
+        for job in group.drain(..) {
+            job.answer(failure.as_ref());
+        }
+        if !self.grown.is_empty() {
+            self.watches.publish_all(self.grown.iter().map(|(run, next)| (run, *next)));
+            self.grown.clear();
+        }
+    }
+
+    fn commit(&mut self, group: &mut [Box<dyn Inside>]) -> Result<(), Failure> {
+        if let Some(reason) = self.poison.get() {
+            return Err(Failure::Poisoned(Arc::clone(reason)));
+        }
+        self.execute("BEGIN IMMEDIATE").map_err(|err| {
+            // Waiting for another process in vain is no damage.
+            if failure::is_busy(&err) {
+                Failure::RolledBack(Arc::new(err))
+            } else {
+                self.poison(err, Failure::RolledBack)
+            }
+        })?;
+        self.apply(group).map_err(|err| {
+            // The statement's failure is the one to tell; the poison keeps what is left undone from mattering.
+            self.execute("ROLLBACK").ok();
+            self.poison(err, Failure::RolledBack)
+        })?;
+        self.execute("COMMIT").map_err(|err| {
+            self.execute("ROLLBACK").ok();
+            self.poison(err, Failure::Unknown)
+        })
+    }
+
+    fn apply(&mut self, group: &mut [Box<dyn Inside>]) -> rusqlite::Result<()> {
+        let Self { db, standings, grown, .. } = self;
+        standings.forget_if_written_elsewhere(db)?;
+        let mut session = Session { db, standings, grown };
+        group.iter_mut().try_for_each(|job| job.apply(&mut session))
+    }
+
+    fn execute(&self, sql: &str) -> rusqlite::Result<()> {
+        self.db.prepare_cached(sql)?.execute([]).map(drop)
+    }
+
+    /// Refuses every write from now on.
+    fn poison(&self, err: rusqlite::Error, failure: fn(Arc<rusqlite::Error>) -> Failure) -> Failure {
+        self.poison.get_or_init(|| err.to_string().into());
+        failure(Arc::new(err))
+    }
+}
