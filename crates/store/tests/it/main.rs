@@ -2,3 +2,10 @@
 
 mod memory;
 mod sqlite;
+mod pg_proxy;
+mod pg_server;
+mod postgres;
+mod postgres_commit;
+mod postgres_crash;
+mod postgres_layout;
+mod postgres_wake;
