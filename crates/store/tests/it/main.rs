@@ -1,7 +1,6 @@
 //! Behaviour of every store.
 
 mod memory;
-mod sqlite;
 mod pg_proxy;
 mod pg_server;
 mod postgres;
@@ -9,3 +8,4 @@ mod postgres_commit;
 mod postgres_crash;
 mod postgres_layout;
 mod postgres_wake;
+mod sqlite;
