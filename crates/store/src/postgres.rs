@@ -238,6 +238,10 @@ impl Store for PostgresStore {
         Box::pin(async move { self.db.prune(&prune).await })
     }
 
+    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.db.vacuum("FULL", layout::TABLES))
+    }
+
     fn blobs(&self) -> &dyn BlobStore {
         &self.blobs
     }

@@ -84,6 +84,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         for plan in &plans {
             prune::prune(&store, plan, &keyring, &args.reason, context.now(), progress.clone()).await?;
         }
+        if !plans.is_empty() {
+            store.compact().await?;
+        }
     }
     store.close().await?;
     if args.json {

@@ -7,11 +7,16 @@
 mod check;
 mod fixture;
 mod memory;
+#[allow(dead_code, reason = "a benchmark restarts no servers")]
+#[path = "../../tests/it/pg_server.rs"]
+mod pg_server;
+mod postgres;
 mod table;
 
 fn main() {
     let mut table = table::Table::default();
     check::measure(&mut table);
     memory::measure(&mut table);
+    postgres::measure(&mut table);
     table.finish();
 }

@@ -157,11 +157,11 @@ impl Database {
         Ok(transaction)
     }
 
-    /// Gives back the space of rows that are gone, and with it their content.
-    pub(super) async fn vacuum(&self, tables: &[&str]) -> Result<(), StoreError> {
+    /// Frees the space of rows that are gone; `FULL` also writes the rest of the table anew.
+    pub(super) async fn vacuum(&self, how: &str, tables: &[&str]) -> Result<(), StoreError> {
         let client = self.client().await?;
         for table in tables {
-            client.batch_execute(&self.sql(&format!("VACUUM @{table}"))).await.map_err(failed)?;
+            client.batch_execute(&self.sql(&format!("VACUUM {how} @{table}"))).await.map_err(failed)?;
         }
         Ok(())
     }

@@ -83,7 +83,9 @@ const STEPS: &[&str] = &["
 /// The layout this R1 writes.
 pub(super) const CURRENT: u32 = STEPS.len() as u32;
 
-const TABLES: &[&str] = &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs"];
+/// Every table.
+pub(super) const TABLES: &[&str] =
+    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs"];
 
 /// Makes the tables or brings them up to date; leaves a newer layout as it is.
 pub(super) async fn prepare(client: &Client, db: &Database) -> Result<(), OpenError> {

@@ -1,11 +1,13 @@
 //! What is kept beside a log: side records, erasures, prunes.
 //!
-//! **What erasing reaches.** The payload is gone from the table, its dead row is vacuumed away and its
-//! space is free to be overwritten. What PostgreSQL keeps for itself is out of reach of a client: free
-//! space inside a page is not wiped until it is used again (`VACUUM FULL` of the table does it at
-//! once, and locks the table meanwhile), the write-ahead log still holds the row until its segments
-//! are recycled, and archives, replicas and backups have histories of their own. A transaction
-//! elsewhere that began before the erasure keeps the dead row until it ends.
+//! **What erasing reaches.** The payload is set to null and the dead row vacuumed away. Where the table
+//! has up to [`REWRITE_BYTES`] it is also written anew, for PostgreSQL does not wipe free space inside a
+//! page; a larger one would be locked for too long, there `compact` does it when it suits.
+//!
+//! What PostgreSQL keeps for itself is out of a client's reach: the write-ahead log holds the row until
+//! its segments are recycled; archives, replicas and backups have histories of their own. A transaction
+//! elsewhere that began before the erasure keeps the dead row alive until it ends and the table is
+//! vacuumed again.
 
 use deadpool_postgres::Transaction;
 use r1_event::side_record::{Erase, Prune};
@@ -17,6 +19,9 @@ use super::database::{Database, Param, failed};
 use super::read::{SUMMARY, no_version, read_summary, record_at, version_of};
 use crate::error::StoreError;
 use crate::rules;
+
+/// A table of this size is written anew within seconds.
+const REWRITE_BYTES: i64 = 1 << 30;
 
 impl Database {
     pub(super) async fn side_records(&self, run: &RunId) -> Result<Vec<SideRecord>, StoreError> {
@@ -50,7 +55,11 @@ impl Database {
         }
         transaction.commit().await.map_err(failed)?;
         drop(client);
-        self.vacuum(&["events"]).await
+        let sql = "SELECT pg_total_relation_size($1::text::regclass) <= $2";
+        let table = self.sql("@events");
+        let rows = self.query(sql, &[(&table, Type::TEXT), (&REWRITE_BYTES, Type::INT8)]).await?;
+        let is_small = rows.first().is_some_and(|row| row.get(0));
+        self.vacuum(if is_small { "FULL" } else { "" }, &["events"]).await
     }
 
     pub(super) async fn prune(&self, prune: &Prune) -> Result<(), StoreError> {
@@ -60,7 +69,7 @@ impl Database {
         locked.prune(prune).await?;
         transaction.commit().await.map_err(failed)?;
         drop(client);
-        self.vacuum(&["events", "blob_refs"]).await
+        self.vacuum("", &["events", "blob_refs"]).await
     }
 }
 

@@ -71,9 +71,14 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// Where its files are.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
     /// Kills the server in mid-sentence, as a power cut would, and starts it again.
     pub(crate) fn restart_immediately(&self) {
-        let (data, log) = (self.dir.join("data"), self.dir.join("log"));
+        let (data, log) = (self.data(), self.dir.join("log"));
         let restart = ["restart", "-w", "-m", "immediate", "-t", "60", "-D", path(&data), "-l", path(&log)];
         run(&mut tool("pg_ctl", &restart));
     }
