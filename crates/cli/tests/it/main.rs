@@ -1,5 +1,7 @@
 //! The real binary, as its user meets it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
+
 mod bad_input;
 mod exchange;
 mod house_keeping;
