@@ -24,7 +24,7 @@ impl Target {
         if path.exists() {
             return match open_file(path)? {
                 LogFile::Logs(logs) => Ok(Self { logs, store: None }),
-                LogFile::Store(path) => Self::all(StoreLocation::Sqlite(path).open(Purpose::Read).await?).await,
+                LogFile::Store(path) => Self::all(StoreLocation::Sqlite(path).open(Purpose::Inspect).await?).await,
             };
         }
         let no_file = |err: CliError| {

@@ -21,7 +21,9 @@ pub enum StoreLocation {
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To look: not a byte changes, and a store that is not there is an error.
+    /// To look at a file that someone brought: not a byte of it changes.
+    Inspect,
+    /// To look, also while others write: a store that is not there is an error.
     Read,
     /// To change what is there: a store that is not there is an error.
     Change,
@@ -63,10 +65,16 @@ async fn open_sqlite(path: &Path, purpose: Purpose) -> Result<SharedStore, Locat
     } else if !path.exists() {
         return Err(LocationError::Missing { path: path.to_owned() });
     }
-    Ok(Arc::new(match purpose {
-        Purpose::Read => SqliteStore::open_read_only(path).await?,
-        Purpose::Change | Purpose::Create => SqliteStore::open(path, SqliteOptions::default()).await?,
-    }))
+    let opened = match purpose {
+        Purpose::Inspect => SqliteStore::open_read_only(path).await,
+        Purpose::Change | Purpose::Create => SqliteStore::open(path, SqliteOptions::default()).await,
+        Purpose::Read => match SqliteStore::open(path, SqliteOptions::default()).await {
+            // Where nothing can be written, what is there can still be looked at.
+            Err(err @ OpenError::Unavailable { .. }) => SqliteStore::open_read_only(path).await.map_err(|_| err),
+            opened => opened,
+        },
+    };
+    Ok(Arc::new(opened?))
 }
 
 /// A store could not be opened.

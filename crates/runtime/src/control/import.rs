@@ -30,13 +30,16 @@ pub struct Imported {
     pub added: u64,
 }
 
+/// Who holds the lease on a run that is being imported: always the same, so that an import that failed
+/// half way can be tried again at once. Of two at a time the fencing token stops one.
+const OWNER: &str = "r1 log import";
+
 /// Checks a log and stores what the store does not have of it. A different run of the same name is
 /// never touched.
 pub async fn import(
     store: &SharedStore,
     log: Log,
     keyring: &Keyring,
-    owner: &str,
     progress: Progress,
 ) -> Result<Imported, ImportError> {
     let options = check::options(log.side_records(), keyring, Some(store)).await?;
@@ -57,10 +60,13 @@ pub async fn import(
         return Err(ImportError::Pruned { run, through });
     }
     let version = if verdict.schema_version == Some(1) { Version::V1 } else { Version::V2 };
-    let lease = store.acquire(&run, owner, LEASE).await?;
+    let lease = store.acquire(&run, OWNER, LEASE).await?;
     let stored = store_events(store, log, &lease, version, verdict.events).await;
-    store.release(&lease).await?;
-    stored
+    let released = store.release(&lease).await;
+    // Why the events were not stored matters more than that the lease could not be given back.
+    let imported = stored?;
+    released?;
+    Ok(imported)
 }
 
 async fn store_events(

@@ -158,8 +158,10 @@ async fn write_into_run(
     let mut writer = RunWriter::open(store.clone(), request.run.clone(), owner, None).await?;
     let written = writer.append([(now, redaction_applied(request, targets))]).await;
     let hash = writer.chain().head();
-    writer.close().await?;
-    event_ref(request.run.clone(), written?, now, hash)
+    let closed = writer.close().await;
+    let seq = written?;
+    closed?;
+    event_ref(request.run.clone(), seq, now, hash)
 }
 
 async fn write_operator_run(
@@ -187,8 +189,10 @@ async fn write_operator_run(
         Ok(seq) => writer.append([(now, Payload::RunCompleted(done))]).await.map(|_| seq),
         Err(err) => Err(err),
     };
-    writer.close().await?;
-    event_ref(run, written?, now, hash)
+    let closed = writer.close().await;
+    let seq = written?;
+    closed?;
+    event_ref(run, seq, now, hash)
 }
 
 fn event_ref(run_id: RunId, seq: Seq, ts: UnixNanos, hash: Option<r1_event::Digest>) -> Result<EventRef, RedactError> {

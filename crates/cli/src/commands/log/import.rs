@@ -52,7 +52,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     for file in &args.files {
         let target = match open_file(file)? {
             LogFile::Logs(logs) => Target { logs, store: None },
-            LogFile::Store(path) => Target::all(StoreLocation::Sqlite(path).open(Purpose::Read).await?).await?,
+            LogFile::Store(path) => Target::all(StoreLocation::Sqlite(path).open(Purpose::Inspect).await?).await?,
         };
         targets.push(target.only(args.run.as_deref())?);
     }
@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let ticker = Ticker::start(&progress, "checked");
     let mut runs = Vec::new();
     for log in targets.into_iter().flat_map(|target| target.logs) {
-        let imported = import::import(&store, log, &keyring, &context.instance, progress.clone()).await?;
+        let imported = import::import(&store, log, &keyring, progress.clone()).await?;
         runs.push(RunReport { run_id: imported.run_id.to_string(), added: imported.added, known: imported.known });
     }
     drop(ticker);
