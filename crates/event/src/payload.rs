@@ -2,7 +2,7 @@
 //!
 //! [`Payload`] is the closed set R1 writes plus [`Payload::Other`] for what it does not know. Every
 //! struct keeps the keys it has no field for in `extra`, byte for byte, so that decoding and encoding
-//! a canonical payload gives back the same bytes whoever wrote it.
+//! again loses nothing a newer writer said. Stores and exports never encode again: they keep the bytes.
 
 #[macro_use]
 mod field;

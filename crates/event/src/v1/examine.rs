@@ -1,5 +1,7 @@
 //! What one v1 event says by itself, for [`super::Validator`] to put together.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::fields::Fields;
@@ -16,7 +18,9 @@ use crate::record::Record;
 /// any number of threads; [`super::Validator`] takes them in log order.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    pub(super) header: Bytes,
+    header: Bytes,
+    run_id: Range<usize>,
+    prev_hash: Option<Range<usize>>,
     pub(super) seq: u64,
     pub(super) ts: i64,
     pub(super) kind: u8,
@@ -37,8 +41,12 @@ impl Examined {
         self.hash.ok()
     }
 
-    pub(super) fn header(&self) -> Option<Header<'_>> {
-        Header::decode(&self.header)
+    pub(super) fn run_id(&self) -> &[u8] {
+        &self.header[self.run_id.clone()]
+    }
+
+    pub(super) fn prev_hash(&self) -> Option<&[u8]> {
+        self.prev_hash.clone().map(|range| &self.header[range])
     }
 
     /// The payload's values, if they can be read at all.
@@ -50,17 +58,22 @@ impl Examined {
 /// Examines one event.
 pub fn examine(record: &Record) -> Result<Examined, NotV1> {
     let (header, gap) = Header::decode_with_gap(&record.header).ok_or(NotV1)?;
-    let Header { seq, ts, kind, .. } = header;
-    let payload = record.payload.clone().unwrap_or_default();
-    let body = Body::read(kind, &payload);
+    let Header { run_id, seq, prev_hash, ts, kind } = header;
+    let none = Bytes::new();
+    let payload = record.payload.as_ref().unwrap_or(&none);
+    let body = Body::read(kind, payload);
     let hash = body.writable.map(|()| header::hash(&record.header, gap, record.payload.as_deref()));
-    let notices = form::notices(seq, kind, &body, &payload);
+    let notices = form::notices(seq, kind, &body, payload);
     let beyond_limits = match (&body.fields, Table::of(kind)) {
-        (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, &payload, Rules::WELL_FORMED).ok(),
+        (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, payload, Rules::WELL_FORMED).ok(),
         _ => None,
     };
+    // `prev_hash` ends the header, and `run_id` ends right before its key.
+    let end = record.header.len();
+    let prev_hash = prev_hash.map(|hash| end - hash.len()..end);
+    let run_id = gap - run_id.len()..gap;
     let header = record.header.clone();
-    Ok(Examined { header, seq, ts, kind, hash, fields: body.fields, beyond_limits, notices })
+    Ok(Examined { header, run_id, prev_hash, seq, ts, kind, hash, fields: body.fields, beyond_limits, notices })
 }
 
 /// A payload, looked at from both sides.

@@ -117,10 +117,23 @@ pub fn splice(header: &[u8], payload: Option<&[u8]>) -> Vec<u8> {
     out
 }
 
-/// The event hash, taken over the parts as they are.
+/// The event hash.
 pub(super) fn hash(header: &[u8], gap: usize, payload: Option<&[u8]>) -> Digest {
+    let parts = parts(header, gap, payload);
+    // Most events are small, and copying them together costs less than hashing in steps.
+    let mut envelope = [0; 2048];
+    let mut len = 0;
+    for part in parts {
+        let Some(free) = envelope.get_mut(len..len + part.len()) else { return hash_in_steps(parts) };
+        free.copy_from_slice(part);
+        len += part.len();
+    }
+    Digest::blake3(&envelope[..len])
+}
+
+fn hash_in_steps(parts: [&[u8]; 5]) -> Digest {
     let mut hasher = blake3::Hasher::new();
-    for part in parts(header, gap, payload) {
+    for part in parts {
         hasher.update(part);
     }
     Digest::new(*hasher.finalize().as_bytes())

@@ -1,25 +1,28 @@
 //! Turns and calls: what opens has to be closed, once.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use bytes::Bytes;
 
 use super::examine::Examined;
 use super::fields::Fields;
 use super::kind::{KindName, Quoted};
-use super::validate::Report;
+use super::validate::{Report, text};
 use crate::finding::{Finding, Part, Rejection};
 
 /// What is open, as Starling keeps track of it.
 #[derive(Debug, Default)]
 pub(super) struct Pairing {
     /// Empty if no turn is open.
-    turn: String,
+    turn: Bytes,
     calls: HashMap<Call, Place>,
 }
 
 /// One attempt at a call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Call {
-    id: String,
+    id: Bytes,
     attempt: u64,
 }
 
@@ -41,7 +44,7 @@ impl Pairing {
             3 => {
                 self.still_open_turn(report, stage);
                 if let Some(fields) = readable(event, report, stage) {
-                    self.turn = text(fields, "turn_id");
+                    self.turn = fields.text_bytes("turn_id");
                     if self.turn.is_empty() {
                         let message = format!("TurnStarted at {} has empty TurnID", report.index);
                         report.reject(stage, Part::Structure, "turn_id_empty", &message, None);
@@ -50,8 +53,8 @@ impl Pairing {
             }
             5 => {
                 if let Some(fields) = readable(event, report, stage) {
-                    let turn = text(fields, "turn_id");
-                    if turn != self.turn {
+                    let turn = fields.text("turn_id");
+                    if turn != &self.turn[..] {
                         self.wrong_turn("turn_mismatch", event.kind, turn, report, stage);
                     }
                     self.turn.clear();
@@ -59,8 +62,8 @@ impl Pairing {
             }
             10 => {
                 if let Some(fields) = readable(event, report, stage) {
-                    let turn = text(fields, "turn_id");
-                    if !turn.is_empty() && !self.turn.is_empty() && turn != self.turn {
+                    let turn = fields.text("turn_id");
+                    if !turn.is_empty() && !self.turn.is_empty() && turn != &self.turn[..] {
                         self.wrong_turn("budget_turn_mismatch", event.kind, turn, report, stage);
                     }
                     self.turn.clear();
@@ -88,8 +91,8 @@ impl Pairing {
 
     fn still_open_turn(&self, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
         if !self.turn.is_empty() {
-            let turn = Quoted(&self.turn);
-            let message = format!("TurnStarted at index {} while turn {turn} is still open", report.index);
+            let turn = text(&self.turn);
+            let message = format!("TurnStarted at index {} while turn {} is still open", report.index, Quoted(&turn));
             report.reject(stage, Part::Structure, "turn_open", &message, None);
         }
     }
@@ -98,13 +101,13 @@ impl Pairing {
         &self,
         code: &'static str,
         kind: u8,
-        turn: String,
+        turn: &[u8],
         report: &mut Report<'_>,
         stage: &mut Option<Rejection>,
     ) {
-        let (kind, at) = (KindName(kind), report.index);
-        let message = format!("{kind} at {at} turn {}, want open turn {}", Quoted(&turn), Quoted(&self.turn));
-        report.reject(stage, Part::Structure, code, &message, Some((self.turn.clone(), turn)));
+        let (kind, at, found, expected) = (KindName(kind), report.index, text(turn), text(&self.turn));
+        let message = format!("{kind} at {at} turn {}, want open turn {}", Quoted(&found), Quoted(&expected));
+        report.reject(stage, Part::Structure, code, &message, Some((expected.into_owned(), found.into_owned())));
     }
 
     fn schedule(&mut self, call: Call, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
@@ -113,18 +116,22 @@ impl Pairing {
             let message = format!("ToolCallScheduled at {at} has empty CallID");
             report.reject(stage, Part::Structure, "call_id_empty", &message, None);
         }
-        if self.calls.contains_key(&call) {
-            let message =
-                format!("ToolCallScheduled at {at} duplicates open call {}/attempt={}", call.id, call.attempt);
-            report.reject(stage, Part::Structure, "call_duplicate", &message, None);
+        match self.calls.entry(call) {
+            Entry::Vacant(free) => {
+                free.insert(Place { index: at, seq: report.seq });
+            }
+            Entry::Occupied(taken) => {
+                let Call { id, attempt } = taken.key();
+                let message = format!("ToolCallScheduled at {at} duplicates open call {}/attempt={attempt}", text(id));
+                report.reject(stage, Part::Structure, "call_duplicate", &message, None);
+            }
         }
-        self.calls.entry(call).or_insert(Place { index: at, seq: report.seq });
     }
 
     fn outcome(&mut self, kind: u8, call: &Call, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
         if self.calls.remove(call).is_none() {
             let (kind, at, Call { id, attempt }) = (KindName(kind), report.index, call);
-            let message = format!("{kind} at {at} has no matching schedule (call={id} attempt={attempt})");
+            let message = format!("{kind} at {at} has no matching schedule (call={} attempt={attempt})", text(id));
             report.reject(stage, Part::Structure, "call_unmatched", &message, None);
         }
     }
@@ -132,14 +139,16 @@ impl Pairing {
     /// Only a run that succeeded may leave nothing open.
     fn completed(&mut self, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
         if !self.turn.is_empty() {
-            let message = format!("turn {} still open at RunCompleted", Quoted(&self.turn));
+            let message = format!("turn {} still open at RunCompleted", Quoted(&text(&self.turn)));
             report.reject(stage, Part::Structure, "turn_open_at_end", &message, None);
         }
         let mut open: Vec<_> = self.calls.drain().map(|(call, place)| (place, call)).collect();
         open.sort_by_key(|(place, _)| *place);
         for (Place { index, seq }, Call { id, attempt }) in open {
-            let message =
-                format!("ToolCallScheduled (call={id} attempt={attempt}) has no matching outcome at RunCompleted");
+            let message = format!(
+                "ToolCallScheduled (call={} attempt={attempt}) has no matching outcome at RunCompleted",
+                text(&id)
+            );
             let mut report = Report { index, seq, findings: report.findings };
             report.reject(stage, Part::Structure, "call_open_at_end", &message, None);
         }
@@ -150,7 +159,7 @@ impl Pairing {
         let mut open: Vec<_> = self.calls.iter().map(|(call, place)| (*place, call)).collect();
         open.sort_by_key(|(place, _)| *place);
         open.into_iter().map(|(place, Call { id, attempt })| {
-            let message = format!("the run ended before call {id} (attempt {attempt}) had an outcome");
+            let message = format!("the run ended before call {} (attempt {attempt}) had an outcome", text(id));
             Finding::new(Part::Notice, "call_left_open", Some(place.seq), message)
         })
     }
@@ -162,18 +171,14 @@ fn readable<'a>(event: &'a Examined, report: &mut Report<'_>, stage: &mut Option
         Ok(fields) => Some(fields),
         Err(why) => {
             let kind = KindName(event.kind);
-            let text =
+            let rejection =
                 format!("decode {kind} at {}: event: decode {kind} payload: {}", report.index, why.starling_text());
-            report.reject_for(stage, Part::Structure, "decode", &text, &format!("{kind} cannot be read: {why}"));
+            report.reject_for(stage, Part::Structure, "decode", &rejection, &format!("{kind} cannot be read: {why}"));
             event.beyond_limits.as_ref()
         }
     }
 }
 
 fn call(fields: &Fields) -> Call {
-    Call { id: text(fields, "call_id"), attempt: fields.uint("attempt") }
-}
-
-fn text(fields: &Fields, name: &str) -> String {
-    String::from_utf8_lossy(fields.text(name)).into_owned()
+    Call { id: fields.text_bytes("call_id"), attempt: fields.uint("attempt") }
 }

@@ -83,6 +83,7 @@ impl Table {
     }
 
     /// The position of the key `name`.
+    #[inline]
     pub(super) fn position(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field.name == name)
     }

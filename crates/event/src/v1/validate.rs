@@ -1,11 +1,14 @@
 //! Checking a v1 log event by event: what Starling would say, and all that it would not.
 
+use std::borrow::Cow;
+
 use super::examine::{Examined, NotV1, examine};
-use super::header::Header;
 use super::kind::{KindName, Quoted};
+use super::lenient::Unreadable;
 use super::merkle;
 use super::pairing::Pairing;
 use super::strict::Strict;
+use crate::cbor::Malformed;
 use crate::finding::{Compat, Finding, NOT_TERMINAL, Part, Rejection, State};
 use crate::id::{Digest, to_hex};
 use crate::kind::Kind;
@@ -16,14 +19,24 @@ use crate::record::Record;
 #[derive(Debug, Default)]
 pub struct Validator {
     events: u64,
-    run_id: String,
+    run_id: Vec<u8>,
     schema_version: Option<u32>,
-    previous: Option<Examined>,
+    previous: Option<Previous>,
     /// Over every event but the last one.
     tree: merkle::Tree,
     pairing: Pairing,
     strict: Strict,
     rejections: Rejections,
+}
+
+/// What is kept of the event before.
+#[derive(Debug)]
+struct Previous {
+    seq: u64,
+    kind: u8,
+    hash: Result<Digest, Malformed>,
+    /// The root that it names, if it is a terminal event.
+    root: Option<Result<Vec<u8>, Unreadable>>,
 }
 
 /// The first problem of each of Starling's stages. An earlier stage wins, wherever its problem is.
@@ -58,28 +71,28 @@ pub struct Outcome {
 impl Validator {
     /// Examines and observes one event.
     pub fn check(&mut self, record: &Record, findings: &mut Vec<Finding>) -> Result<(), NotV1> {
-        self.observe(examine(record)?, findings);
+        self.observe(&examine(record)?, findings);
         Ok(())
     }
 
     /// Takes the next event of the log, and adds what is found to `findings`.
-    pub fn observe(&mut self, event: Examined, findings: &mut Vec<Finding>) {
+    pub fn observe(&mut self, event: &Examined, findings: &mut Vec<Finding>) {
         let index = self.events;
         self.events += 1;
-        findings.extend(event.notices.iter().cloned());
+        findings.extend_from_slice(&event.notices);
         let mut report = Report { index, seq: event.seq, findings };
-        self.envelope(&event, &mut report);
+        self.envelope(event, &mut report);
         self.terminal_before_end(&mut report);
         if index == 0 {
-            self.start(&event, &mut report);
+            self.start(event, &mut report);
         }
         let open_calls = self.pairing.open_calls();
-        self.pairing.observe(&event, &mut report, &mut self.rejections.semantics);
-        self.strict.observe(&event, open_calls, &mut report);
+        self.pairing.observe(event, &mut report, &mut self.rejections.semantics);
+        self.strict.observe(event, open_calls, &mut report);
         if let Some(previous) = &self.previous {
-            push(&mut self.tree, previous);
+            push(&mut self.tree, previous.hash);
         }
-        self.previous = Some(event);
+        self.previous = Some(Previous::of(event));
     }
 
     /// Says what the log as a whole amounts to.
@@ -104,32 +117,31 @@ impl Validator {
             self.root(&last, &mut report);
             report.findings.extend(self.pairing.left_open());
         } else {
-            push(&mut self.tree, &last);
+            push(&mut self.tree, last.hash);
             let text = format!("last event kind {} is not terminal", KindName(last.kind));
             self.rejections.terminal = Some(rejection(NOT_TERMINAL, Some(index), Some(last.seq), &text));
         }
         let Rejections { envelope, terminal, semantics, merkle } = self.rejections;
         Outcome {
-            run_id: self.run_id,
+            run_id: text(&self.run_id).into_owned(),
             schema_version: self.schema_version,
             events: self.events,
             compat: Compat { rejection: envelope.or(terminal).or(semantics).or(merkle) },
             state: if ends || ended_before { State::Complete } else { State::Open },
             merkle_root: self.tree.root(),
-            head_hash: last.hash(),
+            head_hash: last.hash.ok(),
         }
     }
 
     /// Run, position and link to the event before.
     fn envelope(&mut self, event: &Examined, report: &mut Report<'_>) {
-        let Some(header) = event.header() else { return };
         let stage = &mut self.rejections.envelope;
         match &self.previous {
             None => {
-                self.run_id = header.run_id.to_owned();
-                first_envelope(&header, report, stage);
+                self.run_id = event.run_id().to_vec();
+                first_envelope(event, report, stage);
             }
-            Some(previous) => next_envelope(&header, &self.run_id, previous, report, stage),
+            Some(previous) => next_envelope(event, &self.run_id, previous, report, stage),
         }
         if let Err(malformed) = event.hash {
             report.integrity("malformed_payload", format!("the payload is not well-formed: {malformed}"));
@@ -182,11 +194,11 @@ impl Validator {
     }
 
     /// The root that the terminal event names.
-    fn root(&mut self, last: &Examined, report: &mut Report<'_>) {
+    fn root(&mut self, last: &Previous, report: &mut Report<'_>) {
         let stage = &mut self.rejections.merkle;
-        match &last.fields {
-            Some(Ok(fields)) => {
-                let (expected, found) = (self.tree.root(), fields.bytes("merkle_root").unwrap_or_default());
+        match &last.root {
+            Some(Ok(found)) => {
+                let expected = self.tree.root();
                 if found != expected.as_bytes() {
                     let sides = (expected.to_string(), to_hex(found));
                     report.reject(stage, Part::Integrity, "merkle_root_mismatch", "merkle root mismatch", Some(sides));
@@ -203,15 +215,15 @@ impl Validator {
     }
 }
 
-fn first_envelope(header: &Header<'_>, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
-    if header.run_id.is_empty() {
+fn first_envelope(event: &Examined, report: &mut Report<'_>, stage: &mut Option<Rejection>) {
+    if event.run_id().is_empty() {
         report.reject(stage, Part::Integrity, "empty_run_id", "event[0] has empty RunID", None);
     }
-    if header.seq != 1 {
-        let text = format!("event[0].Seq = {}, want 1", header.seq);
-        report.reject(stage, Part::Integrity, "first_seq", &text, Some(("1".into(), header.seq.to_string())));
+    if event.seq != 1 {
+        let text = format!("event[0].Seq = {}, want 1", event.seq);
+        report.reject(stage, Part::Integrity, "first_seq", &text, Some(("1".into(), event.seq.to_string())));
     }
-    match header.prev_hash {
+    match event.prev_hash() {
         None => {}
         Some([]) => {
             report.notice("first_prev_hash_form", "the first event links to an empty hash instead of none".into())
@@ -224,26 +236,27 @@ fn first_envelope(header: &Header<'_>, report: &mut Report<'_>, stage: &mut Opti
 }
 
 fn next_envelope(
-    header: &Header<'_>,
-    run_id: &str,
-    previous: &Examined,
+    event: &Examined,
+    run_id: &[u8],
+    previous: &Previous,
     report: &mut Report<'_>,
     stage: &mut Option<Rejection>,
 ) {
     let index = report.index;
-    if header.run_id != run_id {
-        let text = format!("RunID mismatch at index {index}: {} vs {}", Quoted(header.run_id), Quoted(run_id));
-        let sides = (run_id.to_owned(), header.run_id.to_owned());
+    if event.run_id() != run_id {
+        let (found, expected) = (text(event.run_id()), text(run_id));
+        let text = format!("RunID mismatch at index {index}: {} vs {}", Quoted(&found), Quoted(&expected));
+        let sides = (expected.into_owned(), found.into_owned());
         report.reject(stage, Part::Integrity, "run_id_mismatch", &text, Some(sides));
     }
     let expected = previous.seq.wrapping_add(1);
-    if header.seq != expected {
-        let text = format!("seq gap at index {index}: want {expected} got {}", header.seq);
-        report.reject(stage, Part::Integrity, "seq_gap", &text, Some((expected.to_string(), header.seq.to_string())));
+    if event.seq != expected {
+        let text = format!("seq gap at index {index}: want {expected} got {}", event.seq);
+        report.reject(stage, Part::Integrity, "seq_gap", &text, Some((expected.to_string(), event.seq.to_string())));
     }
     match previous.hash {
         Ok(hash) => {
-            let found = header.prev_hash.unwrap_or_default();
+            let found = event.prev_hash().unwrap_or_default();
             if found != hash.as_bytes() {
                 let text = format!("prev-hash mismatch at index {index}");
                 let sides = (hash.to_string(), to_hex(found));
@@ -260,9 +273,24 @@ fn next_envelope(
     }
 }
 
-fn push(tree: &mut merkle::Tree, event: &Examined) {
+fn push(tree: &mut merkle::Tree, hash: Result<Digest, Malformed>) {
     // An event without a hash broke the log already; zeros keep its place.
-    tree.push(event.hash().unwrap_or(Digest::new([0; 32])));
+    tree.push(hash.unwrap_or(Digest::new([0; 32])));
+}
+
+impl Previous {
+    fn of(event: &Examined) -> Self {
+        let root = event.fields.as_ref().filter(|_| is_terminal(event.kind)).map(|fields| match fields {
+            Ok(fields) => Ok(fields.bytes("merkle_root").unwrap_or_default().to_vec()),
+            Err(why) => Err(why.clone()),
+        });
+        Self { seq: event.seq, kind: event.kind, hash: event.hash, root }
+    }
+}
+
+/// Text that was read as such, to be shown.
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
 pub(super) const fn is_terminal(kind: u8) -> bool {

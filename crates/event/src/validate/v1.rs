@@ -55,7 +55,7 @@ impl LogCheck {
         let hash = hash.unwrap_or(Digest::new([0; 32]));
         self.tree.push(Blake3::leaf(hash.as_bytes()));
         match examined {
-            Ok(event) => self.events.observe(event, self.findings.list()),
+            Ok(event) => self.events.observe(&event, self.findings.list()),
             Err(not_v1) => {
                 let message = format!("event {place} cannot be read: {not_v1}");
                 self.findings.push(Finding::new(Part::Integrity, "event_unreadable", Some(place), message));

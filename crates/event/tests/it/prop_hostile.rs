@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use r1_event::cbor::{Value, write};
 use r1_event::merkle::{Blake3, Frontier};
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Digest, Header, KeyId, Kind, Seal, Seq, SideRecord, Statement, UnixNanos, Version};
+use r1_event::{Digest, Header, KeyId, Kind, Seal, Seq, SideRecord, Statement, UnixNanos, Version, v1};
 
 use crate::prop_cbor::any_value;
 use crate::prop_payload::any_event;
@@ -30,7 +30,24 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
         (prop::sample::select(GOLDEN), damage()).prop_map(|(log, damage)| apply(log, &damage)),
         (prop::sample::select(items()), damage()).prop_map(|(item, damage)| apply(&item, &damage)),
         invented_log(),
+        invented_v1_log(),
     ]
+}
+
+/// Starling's envelopes, each sound by itself.
+fn invented_v1_log() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec((prop_oneof![1_u64..6, any::<u64>()], any::<bool>(), any_event()), 1..6).prop_map(|events| {
+        let (mut out, mut prev_hash) = (Vec::new(), None);
+        for (seq, linked, (kind, payload)) in events {
+            let prev_hash_here = prev_hash.as_ref().filter(|_| linked).map(|hash: &Digest| &hash.as_bytes()[..]);
+            let kind = u8::try_from(kind.number()).unwrap();
+            let header = v1::Header { run_id: RUN, seq, prev_hash: prev_hash_here, ts: 0, kind };
+            let envelope = v1::splice(&header.encode(), Some(&payload));
+            prev_hash = Some(Digest::blake3(&envelope));
+            out.extend(envelope);
+        }
+        out
+    })
 }
 
 /// A log that nobody wrote: sound headers and payloads in impossible places, records of impossible sizes.

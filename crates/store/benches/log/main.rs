@@ -11,12 +11,17 @@ mod memory;
 #[path = "../../tests/it/pg_server.rs"]
 mod pg_server;
 mod postgres;
+mod sqlite;
 mod table;
+mod writers;
 
 fn main() {
     let mut table = table::Table::default();
     check::measure(&mut table);
     memory::measure(&mut table);
-    postgres::measure(&mut table);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
+    sqlite::measure(&mut table, &runtime);
+    postgres::measure(&mut table, &runtime);
     table.finish();
 }
