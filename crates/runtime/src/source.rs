@@ -71,6 +71,15 @@ impl Log {
         }
     }
 
+    /// Whether payload bytes had to be rebuilt from the JSON of a Starling export.
+    #[must_use]
+    pub const fn is_rebuilt(&self) -> bool {
+        match self {
+            Self::File(run) => run.is_rebuilt(),
+            Self::Stored(_) | Self::Starling(_) => false,
+        }
+    }
+
     /// The events from the beginning.
     #[must_use]
     pub fn pages(&self) -> Pages<'_> {

@@ -16,7 +16,7 @@ const V1_START: &[u8] = b"\xa6\x62ts";
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     match item {
         Item::Side(record) => out.extend_from_slice(&record.encode()),
-        Item::Event(record) => match record.version() {
+        Item::Event(record) | Item::Rebuilt(record) => match record.version() {
             Some(Version::V1) => out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref())),
             // A damaged header is not for an exporter to judge: it goes out as it is.
             Some(Version::V2) | None => {

@@ -27,6 +27,7 @@ pub struct FileRun {
     run_id: Option<String>,
     side_records: Vec<SideRecord>,
     damage: Option<ExchangeError>,
+    rebuilt: bool,
 }
 
 /// Finds the runs in a file. Their events are read again when they are needed; only what stands
@@ -42,6 +43,7 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
         run_id: None,
         side_records: Vec::new(),
         damage: None,
+        rebuilt: false,
     };
     loop {
         let offset = items.offset();
@@ -81,6 +83,10 @@ impl FileRun {
         &self.side_records
     }
 
+    pub(super) const fn is_rebuilt(&self) -> bool {
+        self.rebuilt
+    }
+
     pub(super) const fn damage(&self) -> Option<&ExchangeError> {
         self.damage.as_ref()
     }
@@ -97,7 +103,7 @@ impl FileRun {
             while left > 0 && page.len() < PAGE_EVENTS && bytes < PAGE_BYTES {
                 left -= 1;
                 match reader.next() {
-                    Some(Ok(Item::Event(record))) => {
+                    Some(Ok(Item::Event(record) | Item::Rebuilt(record))) => {
                         bytes += record.size();
                         page.push(record);
                     }
@@ -121,7 +127,7 @@ impl FileRun {
     fn goes_on_with(&self, item: &Item) -> bool {
         match item {
             Item::Side(_) => true,
-            Item::Event(record) => {
+            Item::Event(record) | Item::Rebuilt(record) => {
                 let Some(place) = view::place(record) else { return true };
                 let other = self.run_id.as_deref().is_some_and(|run| run != place.run_id);
                 !(other && (place.seq == 1 || !self.side_records.is_empty()))
@@ -131,9 +137,10 @@ impl FileRun {
 
     fn take(&mut self, item: Item) {
         self.items += 1;
+        self.rebuilt |= matches!(item, Item::Rebuilt(_));
         match item {
             Item::Side(record) => self.side_records.push(record),
-            Item::Event(record) => {
+            Item::Event(record) | Item::Rebuilt(record) => {
                 if self.run_id.is_none() {
                     self.run_id = view::place(&record).map(|place| place.run_id);
                 }
