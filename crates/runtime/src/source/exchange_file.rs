@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use r1_event::exchange::{Decoder, ExchangeError, ExchangeProblem, Format, Item};
 use r1_event::{Record, SideRecord};
+use tempfile::TempPath;
 
 use super::SourceError;
 use crate::control::view;
@@ -28,6 +30,8 @@ pub struct FileRun {
     side_records: Vec<SideRecord>,
     damage: Option<ExchangeError>,
     rebuilt: bool,
+    /// Holds the copy of a pipe's content until nobody needs it.
+    _spool: Option<Arc<TempPath>>,
 }
 
 /// Finds the runs in a file. Their events are read again when they are needed; only what stands
@@ -44,6 +48,7 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
         side_records: Vec::new(),
         damage: None,
         rebuilt: false,
+        _spool: None,
     };
     loop {
         let offset = items.offset();
@@ -75,6 +80,11 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
 }
 
 impl FileRun {
+    /// Keeps a spooled copy alive as long as the log in it.
+    pub(super) fn held_by(self, spool: Arc<TempPath>) -> Self {
+        Self { _spool: Some(spool), ..self }
+    }
+
     pub(super) fn run_id(&self) -> Option<&str> {
         self.run_id.as_deref()
     }
