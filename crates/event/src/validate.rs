@@ -147,12 +147,12 @@ impl Validator {
         Check::V2(Box::new(v2::LogCheck::new(&run_id, &self.options.side_records)))
     }
 
-    fn observe(&mut self, examined: AnyExamined) {
-        match (&mut self.check, examined) {
-            (Check::V1(check), AnyExamined::V1(examined)) => check.observe(examined),
-            (Check::V2(check), AnyExamined::V2(examined)) => check.observe(examined),
+    fn observe(&mut self, page: ExaminedPage) {
+        match (&mut self.check, page) {
+            (Check::V1(check), ExaminedPage::V1(page)) => page.into_iter().for_each(|event| check.observe(event)),
+            (Check::V2(check), ExaminedPage::V2(page)) => page.into_iter().for_each(|event| check.observe(event)),
             // The examiner comes from this very check, so the two always fit.
-            (Check::V1(_), AnyExamined::V2(_)) | (Check::V2(_), AnyExamined::V1(_)) | (Check::Undecided, _) => {}
+            (Check::V1(_), ExaminedPage::V2(_)) | (Check::V2(_), ExaminedPage::V1(_)) | (Check::Undecided, _) => {}
         }
     }
 }
@@ -164,17 +164,18 @@ enum Examiner {
     V2 { run_id: String },
 }
 
+/// What the events of a page say by themselves.
 #[derive(Debug)]
-enum AnyExamined {
-    V1(Result<crate::v1::Examined, NotV1>),
-    V2(Examined),
+enum ExaminedPage {
+    V1(Vec<Result<crate::v1::Examined, NotV1>>),
+    V2(Vec<Examined>),
 }
 
 impl Examiner {
-    fn examine(&self, record: &Record) -> AnyExamined {
+    fn examine(&self, page: &[Record]) -> ExaminedPage {
         match self {
-            Self::V1 => AnyExamined::V1(crate::v1::examine(record)),
-            Self::V2 { run_id } => AnyExamined::V2(facts::examine(run_id, record)),
+            Self::V1 => ExaminedPage::V1(page.iter().map(crate::v1::examine).collect()),
+            Self::V2 { run_id } => ExaminedPage::V2(page.iter().map(|record| facts::examine(run_id, record)).collect()),
         }
     }
 }

@@ -97,20 +97,24 @@ pub fn check(bytes: &[u8], rules: Rules) -> Result<(), Malformed> {
 
 /// Where the first item of `bytes` ends, if it keeps `rules`.
 pub fn item_end(bytes: &[u8], rules: Rules) -> Result<usize, Malformed> {
-    match short_item_end(bytes, rules) {
+    match short_item_end(bytes, rules, rules.max_depth.min(SHORT_LEVELS)) {
         Some(end) => Ok(end),
         None => Scanner { reader: Reader::new(bytes), bytes, rules, open: Vec::new() }.run(),
     }
 }
 
-/// [`item_end`] for the items that payloads mostly consist of: sound integers and strings. Anything
-/// else, and anything wrong, is left to the [`Scanner`].
+/// How deep [`short_item_end`] looks.
+const SHORT_LEVELS: usize = 4;
+
+/// [`item_end`] for the items that payloads mostly consist of: sound integers and strings, and small
+/// containers of such. Anything else, and anything wrong, is left to the [`Scanner`].
 #[inline]
-fn short_item_end(bytes: &[u8], rules: Rules) -> Option<usize> {
+fn short_item_end(bytes: &[u8], rules: Rules, levels: usize) -> Option<usize> {
     let first = *bytes.first()?;
     match first {
-        0x00..=0x17 | 0x20..=0x37 => return Some(1),
+        0x00..=0x17 | 0x20..=0x37 | 0xf4..=0xf6 => return Some(1),
         0x60..=0x77 => return short_text(bytes).map(|text| 1 + text.len()),
+        0x80..=0x97 | 0xa0..=0xb7 => return short_container_end(bytes, rules, levels.checked_sub(1)?),
         _ => {}
     }
     let mut reader = Reader::new(bytes);
@@ -127,6 +131,23 @@ fn short_item_end(bytes: &[u8], rules: Rules) -> Option<usize> {
         _ => return None,
     }
     Some(reader.position())
+}
+
+/// An array or map of less than 24 elements.
+fn short_container_end(bytes: &[u8], rules: Rules, levels: usize) -> Option<usize> {
+    let (first, mut at) = (*bytes.first()?, 1);
+    let mut previous: &[u8] = &[];
+    for _ in 0..first & 0x1f {
+        if first >= 0xa0 {
+            let key = &bytes[at..at + short_item_end(&bytes[at..], rules, levels)?];
+            if rules.canonical && previous >= key {
+                return None;
+            }
+            (previous, at) = (key, at + key.len());
+        }
+        at += short_item_end(&bytes[at..], rules, levels)?;
+    }
+    Some(at)
 }
 
 /// Checks that `bytes` are exactly one map that keeps `rules`, and shows each pair whose key is text:

@@ -29,7 +29,7 @@ pub struct Examined {
     /// The payload's values, or why Starling cannot read them; `None` for kinds it has no payload for.
     pub(super) fields: Option<Result<Fields, Unreadable>>,
     /// The values that only Starling's limits keep it from reading, so that the rest can still be followed.
-    pub(super) beyond_limits: Option<Fields>,
+    pub(super) beyond_limits: Option<Box<Fields>>,
     /// What the event alone shows to be wrong though Starling accepts it.
     pub(super) notices: Vec<Finding>,
 }
@@ -51,7 +51,7 @@ impl Examined {
 
     /// The payload's values, if they can be read at all.
     pub(super) fn readable(&self) -> Option<&Fields> {
-        self.fields.as_ref().and_then(|fields| fields.as_ref().ok()).or(self.beyond_limits.as_ref())
+        self.fields.as_ref().and_then(|fields| fields.as_ref().ok()).or(self.beyond_limits.as_deref())
     }
 }
 
@@ -61,11 +61,14 @@ pub fn examine(record: &Record) -> Result<Examined, NotV1> {
     let Header { run_id, seq, prev_hash, ts, kind } = header;
     let none = Bytes::new();
     let payload = record.payload.as_ref().unwrap_or(&none);
+    let hash = header::hash(&record.header, gap, record.payload.as_deref());
     let body = Body::read(kind, payload);
-    let hash = body.writable.map(|()| header::hash(&record.header, gap, record.payload.as_deref()));
+    let hash = body.writable.map(|()| hash);
     let notices = form::notices(seq, kind, &body, payload);
     let beyond_limits = match (&body.fields, Table::of(kind)) {
-        (Some(Err(Unreadable::Malformed(_))), Some(table)) => read_leniently(table, payload, Rules::WELL_FORMED).ok(),
+        (Some(Err(Unreadable::Malformed(_))), Some(table)) => {
+            read_leniently(table, payload, Rules::WELL_FORMED).ok().map(Box::new)
+        }
         _ => None,
     };
     // `prev_hash` ends the header, and `run_id` ends right before its key.

@@ -97,11 +97,13 @@ impl<'a> Front<'a> {
 }
 
 /// Reads the last key in its canonical form.
+#[inline]
 pub(super) fn read_prev_hash<'a>(reader: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
     literal(reader, PREV_HASH)?;
     if reader.literal(&[write::NULL]) { Some(None) } else { reader.canonical_bytes().map(Some) }
 }
 
+#[inline]
 pub(super) fn literal(reader: &mut Reader<'_>, expected: &[u8]) -> Option<()> {
     reader.literal(expected).then_some(())
 }

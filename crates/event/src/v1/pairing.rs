@@ -174,7 +174,7 @@ fn readable<'a>(event: &'a Examined, report: &mut Report<'_>, stage: &mut Option
             let rejection =
                 format!("decode {kind} at {}: event: decode {kind} payload: {}", report.index, why.starling_text());
             report.reject_for(stage, Part::Structure, "decode", &rejection, &format!("{kind} cannot be read: {why}"));
-            event.beyond_limits.as_ref()
+            event.beyond_limits.as_deref()
         }
     }
 }

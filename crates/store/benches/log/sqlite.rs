@@ -23,7 +23,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
     many_runs(table, runtime);
 }
 
-fn open(runtime: &Runtime, directory: &Path) -> SharedStore {
+pub(crate) fn open(runtime: &Runtime, directory: &Path) -> SharedStore {
     let store = runtime.block_on(SqliteStore::open(directory.join("r1.db"), SqliteOptions::default()));
     Arc::new(store.expect("a new store"))
 }
@@ -169,7 +169,7 @@ fn read(table: &mut Table, runtime: &Runtime) {
 }
 
 /// Writes a run of `events` events in large batches.
-fn fill(runtime: &Runtime, store: &SharedStore, number: usize, events: usize, size: usize) -> Writer {
+pub(crate) fn fill(runtime: &Runtime, store: &SharedStore, number: usize, events: usize, size: usize) -> Writer {
     let payload = fixture::result(size);
     runtime.block_on(async {
         let mut writer = Writer::start(store, number).await;
