@@ -23,13 +23,16 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
+/// Keeps a command's own options together.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
     /// Where runs are kept: a SQLite file, a directory, or a postgres:// URL [default: r1.db in the home]
-    #[arg(long, global = true, env = "R1_STORE", hide_env_values = true, value_name = "PATH|URL")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "R1_STORE", hide_env_values = true, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
     /// Directory for store, keys and keyring [default: r1 in the platform's data directory]
-    #[arg(long, global = true, env = "R1_HOME", value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, env = "R1_HOME", hide_env_values = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
 }

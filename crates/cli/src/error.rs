@@ -288,7 +288,10 @@ impl From<PruneError> for CliError {
             PruneError::Source(err) => err.into(),
             PruneError::Store(err) => err.into(),
             err @ PruneError::Corrupt(_) => worded(err).failed().hint("see what is wrong with `r1 log validate RUN`"),
-            err @ (PruneError::Open { .. } | PruneError::Terminal { .. } | PruneError::Nothing { .. }) => worded(err),
+            err @ (PruneError::V1 { .. }
+            | PruneError::Open { .. }
+            | PruneError::Terminal { .. }
+            | PruneError::Nothing { .. }) => worded(err),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Target {
 impl Target {
     /// Finds what `given` names: a file if there is one, otherwise a run of the store.
     pub(crate) async fn open(context: &Context, given: &str) -> Result<Self, CliError> {
-        let path = Path::new(given);
+        let path = Path::new(if given == "-" { "/dev/stdin" } else { given });
         if path.exists() {
             return match open_file(path)? {
                 LogFile::Logs(logs) => Ok(Self { logs, store: None }),

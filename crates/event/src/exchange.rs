@@ -36,6 +36,8 @@ use crate::v1::ndjson::ReadLineError;
 pub enum Item {
     /// An event.
     Event(Record),
+    /// An event of a Starling export, which holds no payload bytes: they were rebuilt from JSON.
+    Rebuilt(Record),
     /// A fact beside the log.
     Side(SideRecord),
 }

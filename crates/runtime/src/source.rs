@@ -7,7 +7,7 @@ mod exchange_file;
 mod starling;
 mod stored;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,6 +71,15 @@ impl Log {
         }
     }
 
+    /// Whether payload bytes had to be rebuilt from the JSON of a Starling export.
+    #[must_use]
+    pub const fn is_rebuilt(&self) -> bool {
+        match self {
+            Self::File(run) => run.is_rebuilt(),
+            Self::Stored(_) | Self::Starling(_) => false,
+        }
+    }
+
     /// The events from the beginning.
     #[must_use]
     pub fn pages(&self) -> Pages<'_> {
@@ -88,6 +97,10 @@ pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
     if path.is_dir() {
         return Err(SourceError::Directory { path: path.to_owned() });
     }
+    let about = fs::metadata(path).map_err(io_error)?;
+    if !about.is_file() {
+        return open_pipe(path);
+    }
     let mut start = Vec::with_capacity(SNIFF_LEN);
     File::open(path).and_then(|file| file.take(SNIFF_LEN as u64).read_to_end(&mut start)).map_err(io_error)?;
     match sniff(&start) {
@@ -100,6 +113,25 @@ pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
             Some(runs) => LogFile::Logs(runs.into_iter().map(Log::Starling).collect()),
             None => LogFile::Store(path.to_owned()),
         }),
+    }
+}
+
+/// A log is read more than once, a pipe can be read only once: its content is put into a private file.
+fn open_pipe(path: &Path) -> Result<LogFile, SourceError> {
+    let io_error = |source| SourceError::Io { path: path.to_owned(), source };
+    let mut spool = tempfile::NamedTempFile::new().map_err(io_error)?;
+    let mut pipe = File::open(path).map_err(io_error)?;
+    io::copy(&mut pipe, spool.as_file_mut()).map_err(io_error)?;
+    let spool = Arc::new(spool.into_temp_path());
+    match open_file(&spool).map_err(|err| err.about(path))? {
+        LogFile::Store(_) => Err(SourceError::Foreign { path: path.to_owned() }),
+        LogFile::Logs(logs) => {
+            let hold = |log| match log {
+                Log::File(run) => Log::File(run.held_by(Arc::clone(&spool))),
+                other @ (Log::Stored(_) | Log::Starling(_)) => other,
+            };
+            Ok(LogFile::Logs(logs.into_iter().map(hold).collect()))
+        }
     }
 }
 
@@ -117,6 +149,23 @@ impl Progress {
     /// Counts one page.
     pub fn add(&self, events: usize) {
         self.0.fetch_add(events as u64, Ordering::Relaxed);
+    }
+}
+
+impl SourceError {
+    /// The same, about the file that the user knows.
+    fn about(mut self, named: &Path) -> Self {
+        match &mut self {
+            Self::Io { path, .. }
+            | Self::Directory { path }
+            | Self::Empty { path }
+            | Self::Foreign { path }
+            | Self::NotALog { path, .. }
+            | Self::Changed { path }
+            | Self::Database { path, .. } => named.clone_into(path),
+            Self::Store(_) => {}
+        }
+        self
     }
 }
 

@@ -151,8 +151,8 @@ pub(crate) fn finding_text(finding: &Finding) -> String {
         Part::Integrity | Part::Structure => BAD,
         Part::Notice => NOTICE,
     };
-    let place = seq.map(|seq| format!("event {seq}: ")).unwrap_or_default();
-    let mut out = format!("  {style}{code}{style:#}  {place}{}\n", visible(message));
+    let place = seq.map(|seq| format!(" {DIM}at {seq}{DIM:#}")).unwrap_or_default();
+    let mut out = format!("  {style}{code}{style:#}{place}  {}\n", visible(message));
     for (name, value) in [("expected", expected), ("found", found)] {
         if let Some(value) = value {
             let _ = writeln!(out, "    {DIM}{name:<8}{DIM:#} {}", one_line(value, 160));

@@ -66,6 +66,21 @@ fn log_05_unknown_kinds_types_and_keys_survive_store_export_and_import() {
     assert_eq!(verdict["runs"][0]["integrity"], "ok");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_log_can_come_through_a_pipe() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("run.ndjson", Format::Ndjson, &finished(RUN));
+    let piped = |target: &str| {
+        let mut pipe =
+            std::process::Command::new("cat").arg(&file).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let output = sandbox.command().args(["log", "validate", target]).stdin(pipe.stdout.take().unwrap()).output();
+        pipe.wait().unwrap();
+        output.unwrap().status.code()
+    };
+    assert_eq!((piped("-"), piped("/dev/stdin")), (Some(0), Some(0)));
+}
+
 #[test]
 fn several_runs_fit_into_one_file() {
     let sandbox = Sandbox::new();

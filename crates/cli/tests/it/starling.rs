@@ -104,6 +104,11 @@ fn log_18_a_v1_log_survives_every_format_and_the_store() {
         assert_eq!(fs::read(sandbox.path("again")).unwrap(), fs::read(&original).unwrap(), "{format}");
     }
     sandbox.r1(&["redact", RUN, "--seq", "2", "--reason", "x", "--store", "json.db"]).fails(2, "is a v1 log");
+    sandbox.r1(&["prune", "--run", RUN, "--store", "json.db"]).fails(2, "is a v1 log");
+    assert_eq!(
+        sandbox.json(&["prune", "--older-than", "1s", "--store", "json.db", "--json"])["runs"],
+        serde_json::json!([])
+    );
 }
 
 #[test]
@@ -114,5 +119,6 @@ fn log_18_a_starling_ndjson_export_is_read() {
     let report = sandbox.json(&["log", "validate", "export.ndjson", "--json"]);
     let run = &report["runs"][0];
     assert_eq!((&run["run_id"], &run["events"], &run["integrity"]), (&RUN.into(), &3.into(), &"ok".into()), "{run}");
+    assert_eq!(run["structure"]["findings"][0]["code"], "payloads_rebuilt", "what could not be checked is said");
     assert!(sandbox.ok(&["log", "show", "export.ndjson"]).contains("hello"));
 }

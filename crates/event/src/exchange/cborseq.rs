@@ -16,11 +16,11 @@ const V1_START: &[u8] = b"\xa6\x62ts";
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     match item {
         Item::Side(record) => out.extend_from_slice(&record.encode()),
-        Item::Event(record) if v1::Header::decode(&record.header).is_some() => {
+        Item::Event(record) | Item::Rebuilt(record) if v1::Header::decode(&record.header).is_some() => {
             out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref()));
         }
         // A damaged header is not for an exporter to judge: it goes out as it is.
-        Item::Event(record) => {
+        Item::Event(record) | Item::Rebuilt(record) => {
             write::array(out, 2);
             out.extend_from_slice(&record.header);
             match &record.payload {

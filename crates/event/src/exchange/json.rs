@@ -29,7 +29,7 @@ enum Object<'a> {
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     let object = match item {
         Item::Side(record) => side(record),
-        Item::Event(record) => match record.version() {
+        Item::Event(record) | Item::Rebuilt(record) => match record.version() {
             Some(Version::V1) => v1_event(record),
             Some(Version::V2) => v2_event(record),
             None => None,
@@ -123,7 +123,7 @@ pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
         let SideBytes { cbor } = parse(text)?;
         SideRecord::decode(&bytes(&cbor, "cbor")?).map(Item::Side).map_err(ExchangeProblem::Cbor)
     } else {
-        v1::ndjson::read_line(text).map(Item::Event).map_err(ExchangeProblem::Line)
+        v1::ndjson::read_line(text).map(Item::Rebuilt).map_err(ExchangeProblem::Line)
     }
 }
 

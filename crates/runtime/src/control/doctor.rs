@@ -53,7 +53,10 @@ pub fn examine_home(home: &Home, now: UnixNanos) -> Vec<Checkup> {
     let mut checkups = vec![examine_directory(home.path())];
     match Keyring::read(home) {
         Ok(keyring) => {
-            let known = format!("{} public keys", keyring.entries.len());
+            let known: String = match keyring.entries.len() {
+                1 => "1 public key".into(),
+                keys => format!("{keys} public keys"),
+            };
             checkups.push(Checkup::new("keyring", Health::Good, known));
             checkups.extend(keyring.refused.iter().map(|err| {
                 Checkup::new("keyring", Health::Bad, chain(err))
@@ -76,7 +79,7 @@ pub fn examine_home(home: &Home, now: UnixNanos) -> Vec<Checkup> {
 pub async fn examine_store(store: &SharedStore) -> Result<Vec<Checkup>, StoreError> {
     let StoreFacts { backend, location, layout_version, runs, bytes, notes } = store.describe().await?;
     let size = bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
-    let detail = format!("{backend} at {location}, layout {layout_version}, {runs} runs{size}");
+    let detail = format!("{backend} at {location}, layout {layout_version}, runs: {runs}{size}");
     let notes = notes.into_iter().map(|note| Checkup::new("store", Health::Notice, note));
     Ok(std::iter::once(Checkup::new("store", Health::Good, detail)).chain(notes).collect())
 }

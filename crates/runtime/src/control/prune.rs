@@ -5,7 +5,7 @@ use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::payload::Payload;
 use r1_event::side_record::{Prune, RunContext};
 use r1_event::validate::{Options, Validator};
-use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, v1};
+use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version};
 use r1_store::{RunFilter, SharedStore, StoreError};
 
 use super::check::{self, blocking};
@@ -27,6 +27,9 @@ pub struct Plan {
 /// What pruning one run through `through`, or as far as possible, would remove.
 pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Result<Plan, PruneError> {
     let summary = store.run(run).await?.ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
+    if summary.version == Version::V1 {
+        return Err(PruneError::V1 { run: run.clone() });
+    }
     if summary.head.terminal.is_none() {
         return Err(PruneError::Open { run: run.clone() });
     }
@@ -55,7 +58,7 @@ pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Pl
         for run in &page.runs {
             match plan(store, &run.run_id, None).await {
                 Ok(plan) => plans.push(plan),
-                Err(PruneError::Nothing { .. }) => {}
+                Err(PruneError::Nothing { .. } | PruneError::V1 { .. }) => {}
                 Err(err) => return Err(err),
             }
         }
@@ -90,11 +93,9 @@ pub async fn prune(
 struct Cut {
     run: RunId,
     through: Seq,
-    version: Version,
     last_hash: Option<Digest>,
     tree: Frontier<Blake3>,
     tree_sha256: Frontier<Sha256>,
-    v1_tree: v1::merkle::Tree,
     context: RunContext,
     open_turn: Option<String>,
     open_calls: Vec<(String, u32, Seq)>,
@@ -122,11 +123,9 @@ impl Cut {
         let mut cut = Self {
             run,
             through,
-            version: Version::V2,
             last_hash: None,
             tree: Frontier::default(),
             tree_sha256: Frontier::default(),
-            v1_tree: v1::merkle::Tree::default(),
             context: RunContext::default(),
             open_turn: None,
             open_calls: Vec::new(),
@@ -143,23 +142,16 @@ impl Cut {
 
     fn continue_from(&mut self, prune: &Prune) {
         let size = prune.through.get();
-        self.version = prune.version;
         self.last_hash = Some(prune.last_hash);
         self.tree = Frontier::from_parts(size, prune.peaks.clone()).unwrap_or_default();
         self.tree_sha256 = Frontier::from_parts(size, prune.peaks_sha256.clone()).unwrap_or_default();
-        self.v1_tree = v1::merkle::Tree::from_levels(prune.v1_levels.clone());
         self.context = prune.context.clone();
     }
 
     fn step(&mut self, record: &Record) {
-        let hash = record.hash();
-        self.last_hash = Some(hash);
+        self.last_hash = Some(record.hash());
         self.tree.push(record.leaf());
         self.tree_sha256.push(record.leaf_sha256());
-        self.version = record.version().unwrap_or(self.version);
-        if self.version == Version::V1 {
-            self.v1_tree.push(hash);
-        }
         if self.tree.size() == 1 {
             self.context = context_of(record).unwrap_or_else(|| self.context.clone());
         }
@@ -168,12 +160,12 @@ impl Cut {
     fn into_record(self, reason: String, pruned_at: UnixNanos) -> Prune {
         Prune {
             run_id: self.run,
-            version: self.version,
+            version: Version::V2,
             through: self.through,
             last_hash: self.last_hash.unwrap_or(Digest::new([0; 32])),
             peaks: self.tree.peaks().to_vec(),
             peaks_sha256: self.tree_sha256.peaks().to_vec(),
-            v1_levels: self.v1_tree.levels().to_vec(),
+            v1_levels: Vec::new(),
             pruned_at,
             reason,
             context: self.context,
@@ -201,6 +193,12 @@ pub enum PruneError {
     /// It goes on.
     #[error("run {run} is open; only finished runs are pruned")]
     Open {
+        /// The run.
+        run: RunId,
+    },
+    /// Starling could no longer check what is left.
+    #[error("run {run} is a v1 log; only v2 logs can be pruned and still be checked")]
+    V1 {
         /// The run.
         run: RunId,
     },

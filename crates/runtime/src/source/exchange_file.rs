@@ -3,9 +3,11 @@
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use r1_event::exchange::{Decoder, ExchangeError, ExchangeProblem, Format, Item};
 use r1_event::{Record, SideRecord};
+use tempfile::TempPath;
 
 use super::SourceError;
 use crate::control::view;
@@ -27,6 +29,9 @@ pub struct FileRun {
     run_id: Option<String>,
     side_records: Vec<SideRecord>,
     damage: Option<ExchangeError>,
+    rebuilt: bool,
+    /// Holds the copy of a pipe's content until nobody needs it.
+    _spool: Option<Arc<TempPath>>,
 }
 
 /// Finds the runs in a file. Their events are read again when they are needed; only what stands
@@ -42,6 +47,8 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
         run_id: None,
         side_records: Vec::new(),
         damage: None,
+        rebuilt: false,
+        _spool: None,
     };
     loop {
         let offset = items.offset();
@@ -73,12 +80,21 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
 }
 
 impl FileRun {
+    /// Keeps a spooled copy alive as long as the log in it.
+    pub(super) fn held_by(self, spool: Arc<TempPath>) -> Self {
+        Self { _spool: Some(spool), ..self }
+    }
+
     pub(super) fn run_id(&self) -> Option<&str> {
         self.run_id.as_deref()
     }
 
     pub(super) fn side_records(&self) -> &[SideRecord] {
         &self.side_records
+    }
+
+    pub(super) const fn is_rebuilt(&self) -> bool {
+        self.rebuilt
     }
 
     pub(super) const fn damage(&self) -> Option<&ExchangeError> {
@@ -97,7 +113,7 @@ impl FileRun {
             while left > 0 && page.len() < PAGE_EVENTS && bytes < PAGE_BYTES {
                 left -= 1;
                 match reader.next() {
-                    Some(Ok(Item::Event(record))) => {
+                    Some(Ok(Item::Event(record) | Item::Rebuilt(record))) => {
                         bytes += record.size();
                         page.push(record);
                     }
@@ -121,7 +137,7 @@ impl FileRun {
     fn goes_on_with(&self, item: &Item) -> bool {
         match item {
             Item::Side(_) => true,
-            Item::Event(record) => {
+            Item::Event(record) | Item::Rebuilt(record) => {
                 let Some(place) = view::place(record) else { return true };
                 let other = self.run_id.as_deref().is_some_and(|run| run != place.run_id);
                 !(other && (place.seq == 1 || !self.side_records.is_empty()))
@@ -131,9 +147,10 @@ impl FileRun {
 
     fn take(&mut self, item: Item) {
         self.items += 1;
+        self.rebuilt |= matches!(item, Item::Rebuilt(_));
         match item {
             Item::Side(record) => self.side_records.push(record),
-            Item::Event(record) => {
+            Item::Event(record) | Item::Rebuilt(record) => {
                 if self.run_id.is_none() {
                     self.run_id = view::place(&record).map(|place| place.run_id);
                 }
