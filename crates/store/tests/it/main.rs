@@ -3,4 +3,12 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod memory;
+mod pg_proxy;
+mod pg_server;
+mod postgres;
+mod postgres_commit;
+mod postgres_crash;
+mod postgres_erase;
+mod postgres_layout;
+mod postgres_wake;
 mod sqlite;

@@ -1,0 +1,279 @@
+//! One transaction for all batches that wait.
+//!
+//! Two round trips: the first locks the leases and looks at the heads, so that this side decides with
+//! facts that cannot change any more; the second writes everything and commits. A refused batch is
+//! answered and left out, the others go on.
+//!
+//! **Fencing.** The row of a lease is locked before its token is read and until the commit; taking a
+//! lease over updates that row. So no append commits after a takeover with the token from before it.
+//!
+//! **Order of the feed.** An event is filed under its transaction's id. Ids are given out at the first
+//! lock, before all locks are held: a transaction that waited for a run could have a lower id than the
+//! one that wrote to the run meanwhile. That is seen here (the head is filed under a higher id than our
+//! own) and answered by starting over with a new id, so a run's events are in order in the feed too.
+
+use std::collections::{BTreeMap, HashSet};
+
+use r1_event::{Batch, Digest, Record, RunId, Version};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Row};
+
+use super::database::{Database, Param, is_lost};
+use super::read::{digest_at, head_of, seq_at};
+use super::rows::Writes;
+use crate::error::AppendError;
+use crate::lease::{FencingToken, Lease};
+use crate::rules::Standing;
+use crate::run::Head;
+
+/// A batch and the right to append it.
+pub(super) struct Request {
+    pub(super) lease: Lease,
+    pub(super) batch: Batch,
+}
+
+impl Request {
+    pub(super) fn run(&self) -> &RunId {
+        self.batch.before().run()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.batch.records().iter().map(Record::size).sum()
+    }
+
+    fn key(&self) -> &[u8] {
+        self.run().as_str().as_bytes()
+    }
+}
+
+/// Why a whole transaction came to nothing.
+pub(super) enum GroupError {
+    /// The server refused a statement: nothing was written.
+    Refused(Error),
+    /// The connection broke before anything was to be committed: nothing was written.
+    Lost(Error),
+    /// The connection broke when the commit was on its way.
+    Unconfirmed(Error),
+    /// Our transaction is older than one that wrote to the same run: nothing was written.
+    OutOfOrder,
+}
+
+/// What became of each request, in order.
+pub(super) type Outcomes = Vec<Result<Head, AppendError>>;
+
+/// Stores a group. `doubtful` says that an earlier try was not confirmed: what is there already counts
+/// as stored. Locks make that certain, for they are had only once the earlier transaction has ended.
+pub(super) async fn store(
+    client: &Client,
+    db: &Database,
+    requests: &[Request],
+    doubtful: bool,
+) -> Result<Outcomes, GroupError> {
+    let mut state = look(client, db, requests).await?;
+    let stored = if doubtful { already_stored(client, db, requests, &state).await? } else { HashSet::new() };
+    let mut accepted = Vec::new();
+    let outcomes: Outcomes = requests
+        .iter()
+        .enumerate()
+        .map(|(index, request)| {
+            if stored.contains(&index) {
+                return Ok(Head::from(request.batch.after()));
+            }
+            let run = state.runs.entry(request.key().to_vec()).or_default();
+            let head = decide(request, run, &state.blobs)?;
+            if !request.batch.records().is_empty() {
+                accepted.push(request);
+            }
+            Ok(head)
+        })
+        .collect();
+    write(client, db, state, &accepted).await?;
+    Ok(outcomes)
+}
+
+/// A run as the locks have frozen it.
+struct Run {
+    standing: Standing,
+    /// Its number, once it has a row.
+    id: Option<i64>,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self { standing: Standing { head: Head::EMPTY, token: FencingToken::NONE }, id: None }
+    }
+}
+
+struct State {
+    xid: i64,
+    runs: BTreeMap<Vec<u8>, Run>,
+    blobs: HashSet<Digest>,
+}
+
+async fn look(client: &Client, db: &Database, requests: &[Request]) -> Result<State, GroupError> {
+    let mut keys: Vec<&[u8]> = requests.iter().map(Request::key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let mut hashes: Vec<&[u8]> =
+        requests.iter().flat_map(|request| request.batch.blobs()).map(|(_, hash)| &hash.as_bytes()[..]).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+
+    // Everyone locks in the same order, so nobody waits in a circle.
+    let leases = db.sql("SELECT run_id, token FROM @leases WHERE run_id = ANY ($1) ORDER BY run_id FOR UPDATE");
+    let heads = db.sql(
+        "SELECT q.run_id, r.id, r.terminal, e.seq, e.header, CASE WHEN r.version = 1 THEN e.payload END, e.xid,
+                pg_current_xact_id()::text::bigint
+         FROM unnest($1::bytea[]) AS q (run_id)
+         LEFT JOIN @runs r ON r.run_id = q.run_id
+         LEFT JOIN LATERAL
+             (SELECT seq, header, payload, xid FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ON true",
+    );
+    let blobs = db.sql("SELECT hash FROM @blobs WHERE hash = ANY ($1) ORDER BY hash FOR KEY SHARE");
+    let runs: [Param<'_>; 1] = [(&keys, Type::BYTEA_ARRAY)];
+    let lock_blobs = async {
+        if hashes.is_empty() {
+            return Ok(Vec::new());
+        }
+        client.query_typed(&blobs, &[(&hashes, Type::BYTEA_ARRAY)]).await
+    };
+    // Sent at once, run in this order; each sees what was committed before it began.
+    let (begun, leases, blobs, heads) = tokio::join!(
+        client.batch_execute(db.begin()),
+        client.query_typed(&leases, &runs),
+        lock_blobs,
+        client.query_typed(&heads, &runs),
+    );
+    begun.map_err(before_commit)?;
+    State::read(&leases.map_err(before_commit)?, &blobs.map_err(before_commit)?, &heads.map_err(before_commit)?)
+}
+
+impl State {
+    fn read(leases: &[Row], blobs: &[Row], heads: &[Row]) -> Result<Self, GroupError> {
+        let mut state = Self { xid: 0, runs: BTreeMap::new(), blobs: HashSet::new() };
+        for row in blobs {
+            state.blobs.extend(digest_at(row, 0));
+        }
+        let mut tokens: BTreeMap<&[u8], i64> = leases.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for row in heads {
+            state.xid = row.get(7);
+            let key: &[u8] = row.get(0);
+            let token = tokens.remove(key).map_or(FencingToken::NONE, |token| FencingToken(token.cast_unsigned()));
+            if row.get::<_, Option<i64>>(6).is_some_and(|head| head > state.xid) {
+                return Err(GroupError::OutOfOrder);
+            }
+            let head = head_of(row.get(2), seq_at(row, 3), row.get(4), row.get(5));
+            state.runs.insert(key.to_vec(), Run { standing: Standing { head, token }, id: row.get(1) });
+        }
+        Ok(state)
+    }
+}
+
+/// Which requests an earlier, unconfirmed transaction has stored after all.
+async fn already_stored(
+    client: &Client,
+    db: &Database,
+    requests: &[Request],
+    state: &State,
+) -> Result<HashSet<usize>, GroupError> {
+    let (mut indices, mut ids, mut seqs) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, request) in requests.iter().enumerate() {
+        let id = state.runs.get(request.key()).and_then(|run| run.id);
+        if let (Some(id), false) = (id, request.batch.records().is_empty()) {
+            indices.push(index as i64);
+            ids.push(id);
+            seqs.push(request.batch.after().size().cast_signed());
+        }
+    }
+    let sql = db.sql(
+        "SELECT q.index, e.header FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS q (index, run, seq)
+         JOIN @events e ON e.run = q.run AND e.seq = q.seq",
+    );
+    let array = Type::INT8_ARRAY;
+    let params: [Param<'_>; 3] = [(&indices, array.clone()), (&ids, array.clone()), (&seqs, array)];
+    let rows = client.query_typed(&sql, &params).await.map_err(before_commit)?;
+    let found = rows.iter().map(|row| (row.get::<_, i64>(0) as usize, row.get::<_, &[u8]>(1)));
+    // A header names the one before it by hash: the same header is the same log up to there.
+    let same = |(index, header): &(usize, &[u8])| {
+        requests[*index].batch.records().last().is_some_and(|last| last.header == *header)
+    };
+    Ok(found.filter(same).map(|(index, _)| index).collect())
+}
+
+fn decide(request: &Request, run: &mut Run, blobs: &HashSet<Digest>) -> Result<Head, AppendError> {
+    let batch = &request.batch;
+    run.standing.admit(&request.lease, batch)?;
+    if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !blobs.contains(blob)) {
+        return Err(AppendError::BlobMissing { run: request.run().clone(), blob: *blob });
+    }
+    // The next request of the group for this run begins where this one ends.
+    run.standing.head = Head::from(batch.after());
+    Ok(run.standing.head.clone())
+}
+
+async fn write(client: &Client, db: &Database, mut state: State, accepted: &[&Request]) -> Result<(), GroupError> {
+    if accepted.is_empty() {
+        return client.batch_execute("ROLLBACK").await.map_err(before_commit);
+    }
+    create_runs(client, db, &mut state, accepted).await.map_err(before_commit)?;
+    let mut writes = Writes::new(state.xid);
+    for request in accepted {
+        let id = state.runs.get(request.key()).and_then(|run| run.id).unwrap_or_default();
+        writes.add(id, &request.batch);
+    }
+    let Writes { mut events, runs, blobs, .. } = writes;
+    let last = events.pop().unwrap_or_default();
+    for part in &events {
+        part.insert(client, db).await.map_err(before_commit)?;
+    }
+    // Sent at once. Should a statement fail, the server makes a rollback of the commit behind it.
+    let results = tokio::join!(
+        last.insert(client, db),
+        runs.update(client, db),
+        blobs.insert(client, db),
+        client.batch_execute("COMMIT"),
+    );
+    let (events, runs, blobs, commit) = results;
+    match events.and(runs).and(blobs).and(commit) {
+        Ok(()) => Ok(()),
+        Err(err) if is_lost(&err) => Err(GroupError::Unconfirmed(err)),
+        Err(err) => Err(GroupError::Refused(err)),
+    }
+}
+
+/// Makes the rows of runs that begin with this group.
+async fn create_runs(client: &Client, db: &Database, state: &mut State, accepted: &[&Request]) -> Result<(), Error> {
+    let (mut keys, mut versions, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    for request in accepted.iter().filter(|request| request.batch.before().size() == 0) {
+        keys.push(request.key());
+        versions.push(version_number(request.batch.after().version()));
+        let first = request.batch.records().first().and_then(crate::place);
+        times.push(first.map_or(0, |place| place.ts.0));
+    }
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let sql = db.sql(
+        "INSERT INTO @runs (run_id, version, started_at)
+         SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bigint[]) RETURNING run_id, id",
+    );
+    let params: [Param<'_>; 3] =
+        [(&keys, Type::BYTEA_ARRAY), (&versions, Type::INT2_ARRAY), (&times, Type::INT8_ARRAY)];
+    for row in client.query_typed(&sql, &params).await? {
+        if let Some(run) = state.runs.get_mut(row.get::<_, &[u8]>(0)) {
+            run.id = Some(row.get(1));
+        }
+    }
+    Ok(())
+}
+
+const fn version_number(version: Version) -> i16 {
+    match version {
+        Version::V1 => 1,
+        Version::V2 => 2,
+    }
+}
+
+fn before_commit(err: Error) -> GroupError {
+    if is_lost(&err) { GroupError::Lost(err) } else { GroupError::Refused(err) }
+}

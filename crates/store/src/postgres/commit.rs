@@ -1,0 +1,162 @@
+//! Group commit: everyone who waits shares the next transaction, and with it one sync of the disk.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio_postgres::{Client, Error};
+
+use super::append::{self, GroupError, Outcomes, Request};
+use super::database::{Database, is_lost};
+use super::wake::Wake;
+use crate::error::{AppendError, Source, StoreError};
+use crate::run::Head;
+
+/// Most batches in one transaction: each holds a row lock until the commit.
+const GROUP_REQUESTS: usize = 1024;
+
+/// Most bytes in one transaction, unless a single batch is larger.
+const GROUP_BYTES: usize = 32 << 20;
+
+/// The queues, one per committer. A run always goes to the same one, so its batches stay in order and
+/// two committers never wait for each other.
+pub(super) struct Committers {
+    queues: Vec<mpsc::Sender<Waiting>>,
+}
+
+struct Waiting {
+    request: Request,
+    answer: oneshot::Sender<Result<Head, AppendError>>,
+}
+
+impl Committers {
+    /// Starts `count` committers; they end once this is dropped and what was accepted is stored.
+    pub(super) fn start(count: usize, db: &Arc<Database>, wake: &Wake, tasks: &mut JoinSet<()>) -> Self {
+        let queues = (0..count.max(1)).map(|_| {
+            let (queue, waiting) = mpsc::channel(GROUP_REQUESTS);
+            let committer = Committer { db: Arc::clone(db), wake: wake.clone(), waiting, client: None };
+            tasks.spawn(committer.run());
+            queue
+        });
+        Self { queues: queues.collect() }
+    }
+
+    /// The queue for a request.
+    fn queue(&self, request: &Request) -> mpsc::Sender<Waiting> {
+        let mut hasher = DefaultHasher::new();
+        request.run().hash(&mut hasher);
+        let index = usize::try_from(hasher.finish() % self.queues.len() as u64).unwrap_or(0);
+        self.queues[index].clone()
+    }
+
+    /// Hands a request over; the future ends once its fate is known.
+    pub(super) fn submit(&self, request: Request) -> impl Future<Output = Result<Head, AppendError>> + Send + use<> {
+        let queue = self.queue(&request);
+        async move {
+            let run = request.run().clone();
+            let (answer, answered) = oneshot::channel();
+            if queue.send(Waiting { request, answer }).await.is_err() {
+                return Err(AppendError::Failed { run, source: StoreError::Closed.into() });
+            }
+            // A committer that vanished did so with its runtime: it may have been at work.
+            drop(queue);
+            answered.await.unwrap_or_else(|gone| Err(AppendError::OutcomeUnknown { run, source: gone.into() }))
+        }
+    }
+}
+
+struct Committer {
+    db: Arc<Database>,
+    wake: Wake,
+    waiting: mpsc::Receiver<Waiting>,
+    client: Option<Client>,
+}
+
+impl Committer {
+    async fn run(mut self) {
+        let mut arrived = Vec::new();
+        while self.gather(&mut arrived).await {
+            let mut rest = arrived.drain(..).peekable();
+            while rest.peek().is_some() {
+                let mut bytes = 0;
+                let mut group = Vec::new();
+                while let Some(next) = rest.next_if(|next| bytes == 0 || bytes + next.request.bytes() <= GROUP_BYTES) {
+                    bytes += next.request.bytes().max(1);
+                    group.push(next);
+                }
+                self.store(group).await;
+            }
+        }
+    }
+
+    /// Waits for requests; false once no more can come.
+    async fn gather(&mut self, arrived: &mut Vec<Waiting>) -> bool {
+        self.waiting.recv_many(arrived, GROUP_REQUESTS).await > 0
+    }
+
+    async fn store(&mut self, group: Vec<Waiting>) {
+        let (requests, answers): (Vec<_>, Vec<_>) = group.into_iter().map(|w| (w.request, w.answer)).unzip();
+        let outcomes = self.outcomes(&requests, false).await;
+        let stored = outcomes
+            .iter()
+            .zip(&requests)
+            .filter_map(|(outcome, request)| outcome.as_ref().ok().map(|head| (request.run().clone(), head.next)));
+        self.wake.stored(stored.collect());
+        for (answer, outcome) in answers.into_iter().zip(outcomes) {
+            // Whoever no longer waits does not want to know.
+            drop(answer.send(outcome));
+        }
+    }
+
+    /// Stores what can be stored and tells what became of each request.
+    async fn outcomes(&mut self, requests: &[Request], mut doubtful: bool) -> Outcomes {
+        let mut patience = self.db.patience.start();
+        let err = loop {
+            let err = match self.attempt(requests, doubtful).await {
+                Ok(outcomes) => return outcomes,
+                Err(GroupError::OutOfOrder) => continue,
+                Err(GroupError::Refused(err)) => break err,
+                Err(GroupError::Lost(err)) => err,
+                Err(GroupError::Unconfirmed(err)) => {
+                    doubtful = true;
+                    err
+                }
+            };
+            if !patience.pause().await {
+                break err;
+            }
+        };
+        if requests.len() == 1 || is_lost(&err) {
+            return give_up(requests, doubtful, err);
+        }
+        // One of them is at fault. Each on its own, none pays for another.
+        let mut outcomes = Vec::with_capacity(requests.len());
+        for request in requests {
+            outcomes.extend(Box::pin(self.outcomes(std::slice::from_ref(request), doubtful)).await);
+        }
+        outcomes
+    }
+
+    async fn attempt(&mut self, requests: &[Request], doubtful: bool) -> Result<Outcomes, GroupError> {
+        let client = match self.client.take().filter(|client| !client.is_closed()) {
+            Some(client) => client,
+            None => self.db.connect().await.map_err(GroupError::Lost)?,
+        };
+        let stored = append::store(&client, &self.db, requests, doubtful).await;
+        // A connection whose transaction cannot be ended is not used again.
+        if stored.is_ok() || client.batch_execute("ROLLBACK").await.is_ok() {
+            self.client = Some(client);
+        }
+        stored
+    }
+}
+
+fn give_up(requests: &[Request], doubtful: bool, err: Error) -> Outcomes {
+    let cause: Arc<Error> = Arc::new(err);
+    let outcome = |request: &Request| {
+        let (run, source): (_, Source) = (request.run().clone(), Arc::clone(&cause).into());
+        Err(if doubtful { AppendError::OutcomeUnknown { run, source } } else { AppendError::Failed { run, source } })
+    };
+    requests.iter().map(outcome).collect()
+}

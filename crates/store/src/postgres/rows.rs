@@ -1,0 +1,161 @@
+//! The rows of a group, as arrays: one statement per table, however many batches.
+
+use r1_event::{Batch, Record};
+use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error};
+
+use super::database::{Database, Param};
+
+/// A chain is snapshotted whenever a batch crosses a multiple of this.
+const SNAPSHOT_EVERY: u64 = 1024;
+
+/// No statement carries much more than this, whatever the size of a batch.
+const STATEMENT_BYTES: usize = 16 << 20;
+
+/// All that one transaction writes.
+pub(super) struct Writes<'a> {
+    xid: i64,
+    count: i64,
+    /// At least one part; the parts are inserted one after the other.
+    pub(super) events: Vec<Events<'a>>,
+    pub(super) runs: Runs,
+    pub(super) blobs: BlobRefs<'a>,
+}
+
+impl<'a> Writes<'a> {
+    pub(super) fn new(xid: i64) -> Self {
+        Self { xid, count: 0, events: Vec::new(), runs: Runs::default(), blobs: BlobRefs::default() }
+    }
+
+    pub(super) fn add(&mut self, run: i64, batch: &'a Batch) {
+        for (seq, record) in (batch.before().size() + 1..).zip(batch.records()) {
+            if self.events.last().is_none_or(|part| part.bytes >= STATEMENT_BYTES) {
+                self.events.push(Events { xid: self.xid, ..Events::default() });
+            }
+            if let Some(part) = self.events.last_mut() {
+                part.push(run, seq.cast_signed(), self.count, record);
+            }
+            self.count += 1;
+        }
+        for (seq, hash) in batch.blobs() {
+            self.blobs.hashes.push(hash.as_bytes());
+            self.blobs.runs.push(run);
+            self.blobs.seqs.push(seq.get().cast_signed());
+        }
+        let after = batch.after();
+        let crossed = after.size() / SNAPSHOT_EVERY > batch.before().size() / SNAPSHOT_EVERY;
+        if crossed || after.terminal().is_some() {
+            // Two batches of one run in a group: the later one's state is the one to keep.
+            self.runs.retain_others(run);
+            self.runs.ids.push(run);
+            self.runs.terminals.push(after.terminal().map(|kind| kind.number().cast_signed()));
+            self.runs.sizes.push(after.size().cast_signed());
+            self.runs.snapshots.push(after.snapshot());
+        }
+    }
+}
+
+/// Rows of `events`.
+#[derive(Default)]
+pub(super) struct Events<'a> {
+    xid: i64,
+    bytes: usize,
+    runs: Vec<i64>,
+    seqs: Vec<i64>,
+    positions: Vec<i64>,
+    times: Vec<i64>,
+    headers: Vec<&'a [u8]>,
+    payloads: Vec<Option<&'a [u8]>>,
+}
+
+impl<'a> Events<'a> {
+    fn push(&mut self, run: i64, seq: i64, position: i64, record: &'a Record) {
+        self.bytes += record.size();
+        self.runs.push(run);
+        self.seqs.push(seq);
+        self.positions.push(position);
+        self.times.push(crate::place(record).map_or(0, |place| place.ts.0));
+        self.headers.push(&record.header);
+        self.payloads.push(record.payload.as_deref());
+    }
+
+    pub(super) async fn insert(&self, client: &Client, db: &Database) -> Result<(), Error> {
+        let sql = db.sql(
+            "INSERT INTO @events (run, seq, xid, pos, ts, header, payload)
+             SELECT run, seq, $1, pos, ts, header, payload
+             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[])
+                 AS q (run, seq, pos, ts, header, payload)",
+        );
+        let params: [Param<'_>; 7] = [
+            (&self.xid, Type::INT8),
+            (&self.runs, Type::INT8_ARRAY),
+            (&self.seqs, Type::INT8_ARRAY),
+            (&self.positions, Type::INT8_ARRAY),
+            (&self.times, Type::INT8_ARRAY),
+            (&self.headers, Type::BYTEA_ARRAY),
+            (&self.payloads, Type::BYTEA_ARRAY),
+        ];
+        client.execute_typed(&sql, &params).await.map(drop)
+    }
+}
+
+/// Changes of `runs`: rare, for a head is found in `events`.
+#[derive(Default)]
+pub(super) struct Runs {
+    ids: Vec<i64>,
+    terminals: Vec<Option<i64>>,
+    sizes: Vec<i64>,
+    snapshots: Vec<Vec<u8>>,
+}
+
+impl Runs {
+    fn retain_others(&mut self, run: i64) {
+        if let Some(index) = self.ids.iter().position(|id| *id == run) {
+            self.ids.remove(index);
+            self.terminals.remove(index);
+            self.sizes.remove(index);
+            self.snapshots.remove(index);
+        }
+    }
+
+    pub(super) async fn update(&self, client: &Client, db: &Database) -> Result<(), Error> {
+        if self.ids.is_empty() {
+            return Ok(());
+        }
+        let sql = db.sql(
+            "UPDATE @runs r SET terminal = q.terminal, snapshot_size = q.size, snapshot = q.snapshot
+             FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bytea[]) AS q (id, terminal, size, snapshot)
+             WHERE r.id = q.id",
+        );
+        let params: [Param<'_>; 4] = [
+            (&self.ids, Type::INT8_ARRAY),
+            (&self.terminals, Type::INT8_ARRAY),
+            (&self.sizes, Type::INT8_ARRAY),
+            (&self.snapshots, Type::BYTEA_ARRAY),
+        ];
+        client.execute_typed(&sql, &params).await.map(drop)
+    }
+}
+
+/// Rows of `blob_refs`.
+#[derive(Default)]
+pub(super) struct BlobRefs<'a> {
+    hashes: Vec<&'a [u8]>,
+    runs: Vec<i64>,
+    seqs: Vec<i64>,
+}
+
+impl BlobRefs<'_> {
+    pub(super) async fn insert(&self, client: &Client, db: &Database) -> Result<(), Error> {
+        if self.hashes.is_empty() {
+            return Ok(());
+        }
+        let sql = db.sql(
+            "INSERT INTO @blob_refs (hash, run, seq)
+             SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::bigint[]) ON CONFLICT DO NOTHING",
+        );
+        let params: [Param<'_>; 3] =
+            [(&self.hashes, Type::BYTEA_ARRAY), (&self.runs, Type::INT8_ARRAY), (&self.seqs, Type::INT8_ARRAY)];
+        client.execute_typed(&sql, &params).await.map(drop)
+    }
+}

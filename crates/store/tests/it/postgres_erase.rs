@@ -1,0 +1,68 @@
+//! Content that was erased is gone from the server's tables on disk.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use r1_event::Record;
+use r1_event::side_record::{Erase, EventRef};
+use r1_store::SharedStore;
+use r1_store::conformance::sample::{Writer, message, messages, read_all, run, seq, typed};
+
+use crate::pg_server::Cluster;
+use crate::postgres::Schema;
+
+const SECRET: &str = "correct horse battery staple";
+
+fn erasure(log: &[Record], n: u64) -> Erase {
+    let redaction = log.last().unwrap();
+    let ts = redaction.header().unwrap().ts;
+    Erase {
+        run_id: run(1),
+        seq: seq(n),
+        type_name: "user.message".into(),
+        turn_id: None,
+        call_id: None,
+        attempt: None,
+        context: None,
+        redaction: EventRef { run_id: run(1), seq: seq(log.len() as u64), ts, hash: redaction.hash() },
+    }
+}
+
+/// Files below `dir` that hold the secret.
+fn holding(dir: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            holding(&path, found);
+        } else if fs::read(&path).unwrap().windows(SECRET.len()).any(|bytes| bytes == SECRET.as_bytes()) {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_15_erased_content_is_gone_from_the_tables_on_disk() {
+    // Of its own, so that no other test's transaction keeps dead rows alive.
+    let cluster = Cluster::private();
+    let schema = Schema::on(cluster.url());
+    let store: SharedStore = Arc::new(schema.open().await);
+    let mut writer = Writer::started(&store, &run(1)).await;
+    // One within its row, one as the last row of its page perhaps, one too large for a row.
+    let secrets = [message(SECRET), message(format!("{SECRET} {}", "x".repeat(100_000)))];
+    writer.write(messages(5).chain(secrets).chain([typed("redaction.applied"), message(SECRET)])).await;
+    let log = read_all(&store, &run(1)).await;
+    let on_disk = || {
+        let mut found = Vec::new();
+        holding(&cluster.data().join("base"), &mut found);
+        found
+    };
+    schema.execute("CHECKPOINT").await;
+    assert_ne!(on_disk(), [] as [String; 0], "it was there");
+    store.erase([7, 8, 10].map(|n| erasure(&log, n)).to_vec()).await.unwrap();
+    schema.execute("CHECKPOINT").await;
+    assert_eq!(on_disk(), [] as [String; 0]);
+    assert_eq!(read_all(&store, &run(1)).await.len(), log.len());
+}

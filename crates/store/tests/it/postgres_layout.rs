@@ -1,0 +1,61 @@
+//! Opening: new, old, newer, foreign and unreachable stores.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use futures_util::future::join_all;
+use r1_store::{OpenError, PostgresOptions, PostgresStore, Store as _};
+
+use crate::postgres::{Schema, options};
+
+async fn refusal(url: &str) -> OpenError {
+    PostgresStore::open(url, options()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn log_17_a_newer_store_is_refused_and_left_as_it_is() {
+    let schema = Schema::new();
+    let known = schema.open().await.describe().await.unwrap().layout_version;
+    schema.execute("UPDATE @layout SET version = version + 1; ALTER TABLE @runs RENAME TO renamed_by_a_newer_r1").await;
+    let err = refusal(&schema.url()).await;
+    assert!(
+        matches!(err, OpenError::Newer { found, supported, .. } if (found, supported) == (known + 1, known)),
+        "{err:?}"
+    );
+    schema.execute("SELECT 1 FROM @renamed_by_a_newer_r1, @layout l WHERE l.version = 2").await;
+}
+
+#[tokio::test]
+async fn log_17_a_schema_of_another_program_is_refused_and_left_as_it_is() {
+    let schema = Schema::new();
+    schema.execute(&format!("CREATE SCHEMA \"{}\"; CREATE TABLE @events (theirs INT)", schema.name)).await;
+    assert!(matches!(refusal(&schema.url()).await, OpenError::Foreign { .. }));
+    schema.execute("SELECT theirs FROM @events").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_processes_may_open_a_new_store_at_once() {
+    let schema = Schema::new();
+    let url = schema.url();
+    for opened in join_all((0..8).map(|_| PostgresStore::open(&url, options()))).await {
+        assert_eq!(opened.unwrap().describe().await.unwrap().runs, 0);
+    }
+}
+
+#[tokio::test]
+async fn an_existing_empty_schema_is_used() {
+    let schema = Schema::new();
+    schema.execute(&format!("CREATE SCHEMA \"{}\"", schema.name)).await;
+    schema.open().await;
+}
+
+#[tokio::test]
+async fn nothing_that_is_shown_holds_the_password() {
+    let schema = Schema::new();
+    let url = schema.url().replacen("postgres@", "postgres:hunter2@", 1);
+    let store = PostgresStore::open(&url, PostgresOptions::default()).await.unwrap();
+    let shown = format!("{store:?} {:?}", store.describe().await.unwrap());
+    assert!(shown.contains(&schema.name) && !shown.contains("hunter2"), "{shown}");
+    let err = refusal("postgres://ann:hunter2@127.0.0.1:1/nothing").await;
+    let shown = format!("{err} {err:?}");
+    assert!(shown.contains("ann@127.0.0.1:1/nothing") && !shown.contains("hunter2"), "{shown}");
+}
