@@ -26,7 +26,7 @@ bench:
 # Fuzz one target, ten minutes unless told: just fuzz cbor 60
 fuzz target seconds="600":
     mkdir -p fuzz/corpus/{{target}}
-    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} crates/event/tests/fixtures/v2 -- -max_total_time={{seconds}}
+    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} crates/event/tests/fixtures/v2 -- -max_total_time={{seconds}} -max_len=8192
 
 # Write generated files anew
 generate:

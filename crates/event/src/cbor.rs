@@ -1,6 +1,6 @@
 //! Canonical CBOR (RFC 8949 §4.2.1): one value, one byte string.
 //!
-//! [`write`] makes canonical bytes; [`scan`] tells whether given bytes are one well-formed item, and
+//! [`mod@write`] makes canonical bytes; [`scan`] tells whether given bytes are one well-formed item, and
 //! whether they are *the* bytes of that item; [`value`] holds any item as a tree. Nothing here
 //! recurses on input, so no depth of nesting overflows the stack.
 

@@ -288,6 +288,31 @@ impl Batch {
         Ok(seq)
     }
 
+    /// Adds an event of a v1 run, as Starling would write it, and returns its seq.
+    ///
+    /// A terminal payload gets the root of the log so far; whatever it carried there is replaced.
+    pub fn push_v1(&mut self, ts: UnixNanos, payload: Payload) -> Result<Seq, ChainError> {
+        if self.after.version != Version::V1 {
+            return Err(ChainError::NotV1Log { run: self.after.run.clone() });
+        }
+        let payload = self.with_v1_root(payload);
+        let (kind, bytes) = (payload.kind(), payload.encode());
+        let number = v1::check_new_payload(kind, &bytes)?;
+        self.check_place(kind)?;
+        let seq = self.after.next_seq();
+        let header = v1::Header {
+            run_id: self.after.run.as_str(),
+            seq: seq.get(),
+            prev_hash: self.after.head.as_ref().map(|head| &head.as_bytes()[..]),
+            ts: ts.0,
+            kind: number,
+        };
+        let record = Record { header: header.encode().into(), payload: Some(bytes) };
+        self.after.step(&record, kind);
+        self.records.push(record);
+        Ok(seq)
+    }
+
     /// Adds an event that was made elsewhere, after checking all that its maker should have checked.
     pub fn adopt(&mut self, record: Record) -> Result<Seq, ChainError> {
         let (seq, kind) = self.after.check_link(&record)?;
@@ -359,6 +384,20 @@ impl Batch {
             // Starling takes a second RunStarted; our own log has just one.
             (false, Kind::RunStarted, Version::V2) => Err(ChainError::StartedTwice { seq: self.after.next_seq() }),
             (false, _, _) => Ok(()),
+        }
+    }
+
+    fn with_v1_root(&self, payload: Payload) -> Payload {
+        let root = Some(Bytes::copy_from_slice(self.after.v1_tree.root().as_bytes()));
+        match payload {
+            Payload::RunCompleted(body) => Payload::RunCompleted(payload::RunCompleted { merkle_root: root, ..body }),
+            Payload::RunFailed(body) => Payload::RunFailed(payload::RunFailed { merkle_root: root, ..body }),
+            Payload::RunCancelled(body) => Payload::RunCancelled(payload::RunCancelled { merkle_root: root, ..body }),
+            Payload::RunStarted(mut body) => {
+                body.schema_version = Version::V1.number();
+                Payload::RunStarted(body)
+            }
+            other => other,
         }
     }
 
@@ -443,8 +482,14 @@ pub enum ChainError {
         /// Where.
         seq: Seq,
     },
+    /// Starling's events go into v1 logs only.
+    #[error("run {run} is not a v1 log; its events are pushed as v2 events")]
+    NotV1Log {
+        /// The run.
+        run: RunId,
+    },
     /// R1's own events go into v2 logs only.
-    #[error("run {run} is a v1 log, which R1 does not extend")]
+    #[error("run {run} is a v1 log; its events are pushed as v1 events")]
     NotV2 {
         /// The run.
         run: RunId,

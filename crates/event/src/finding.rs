@@ -126,9 +126,14 @@ impl Verdict {
         if self.integrity == Integrity::Broken {
             return true;
         }
+        let misordered = self.findings.iter().any(|finding| finding.part == Part::Structure);
         match &self.compat {
-            Some(compat) => compat.rejection.as_ref().is_some_and(|rejection| rejection.code != NOT_TERMINAL),
-            None => !self.recorded && self.findings.iter().any(|finding| finding.part == Part::Structure),
+            None => misordered && !self.recorded,
+            // Starling says "not terminal" before it looks at order and pairing.
+            Some(Compat { rejection: Some(rejection) }) if rejection.code == NOT_TERMINAL => {
+                misordered || self.state != State::Open
+            }
+            Some(compat) => compat.rejection.is_some(),
         }
     }
 }

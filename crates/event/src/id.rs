@@ -93,12 +93,15 @@ impl Seq {
     /// The first event of every log.
     pub const FIRST: Self = Self(NonZeroU64::MIN);
 
-    /// The position `n`; `None` for 0, which no event has.
+    /// The last position there is: what every store's integers hold, with room to count one further.
+    pub const MAX: u64 = i64::MAX.cast_unsigned();
+
+    /// The position `n`; `None` for 0 and beyond [`Self::MAX`], which no event has.
     #[must_use]
     pub const fn new(n: u64) -> Option<Self> {
         match NonZeroU64::new(n) {
-            Some(n) => Some(Self(n)),
-            None => None,
+            Some(n) if n.get() <= Self::MAX => Some(Self(n)),
+            _ => None,
         }
     }
 
@@ -108,10 +111,13 @@ impl Seq {
         self.0.get()
     }
 
-    /// The position after this one.
+    /// The position after this one; the last one has none and stays.
     #[must_use]
     pub const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
+        match Self::new(self.get() + 1) {
+            Some(next) => next,
+            None => self,
+        }
     }
 
     /// The position before this one, unless this is the first.

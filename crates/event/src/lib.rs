@@ -3,12 +3,14 @@
 //! - [`Chain`] and [`Batch`]: where a log stands, and events that continue it.
 //! - [`Record`]: an event as it is kept; [`Header`] and [`Payload`] are its two halves.
 //! - [`merkle`]: the tree over a log and its proofs; [`seal`]: signatures over it.
+//! - [`exchange`]: logs as files.
 //! - [`v1`]: Starling's format, byte for byte.
 //!
 //! Pure: no I/O, no clock, no async. What it does not know (kinds, types, keys) it keeps as it is.
 
 pub mod cbor;
 pub mod chain;
+pub mod exchange;
 pub mod finding;
 pub mod header;
 pub mod id;

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 
 use sha2::Digest as _;
 
-use crate::id::Digest;
+use crate::id::{Digest, Seq};
 
 /// A hash to build the tree with.
 pub trait TreeHash: Clone {
@@ -89,10 +89,15 @@ impl<H: TreeHash> Default for Frontier<H> {
 }
 
 impl<H: TreeHash> Frontier<H> {
-    /// The frontier of `size` leaves with these `peaks`; `None` if their number does not fit the size.
+    /// The frontier of `size` leaves with these `peaks`; `None` if their number does not fit the size, or
+    /// if no log is that long.
     #[must_use]
     pub fn from_parts(size: u64, peaks: Vec<Digest>) -> Option<Self> {
-        (peaks.len() == size.count_ones() as usize).then_some(Self { size, peaks, hash: PhantomData })
+        (size <= Seq::MAX && peaks.len() == size.count_ones() as usize).then_some(Self {
+            size,
+            peaks,
+            hash: PhantomData,
+        })
     }
 
     /// How many leaves were taken.

@@ -2,7 +2,7 @@
 //!
 //! [`Payload`] is the closed set R1 writes plus [`Payload::Other`] for what it does not know. Every
 //! struct keeps the keys it has no field for in `extra`, byte for byte, so that decoding and encoding
-//! a canonical payload gives back the same bytes whoever wrote it.
+//! again loses nothing a newer writer said. Stores and exports never encode again: they keep the bytes.
 
 #[macro_use]
 mod field;
@@ -134,6 +134,12 @@ pub enum UnfitPayload {
     /// Canonical CBOR, but not a map.
     #[error("the payload is not a map")]
     NotAMap,
+    /// Not what Starling writes for this kind.
+    #[error("a v1 log cannot hold this {kind}: it has keys or values that Starling does not write")]
+    NotV1 {
+        /// The kind.
+        kind: Kind,
+    },
     /// A Typed event that poses as one of the kinds 2–16.
     #[error("`{type_name}` is the type of {kind} events and cannot be a Typed event's")]
     ReservedType {

@@ -1,7 +1,12 @@
 //! Which event-protocol type each kind of event is served as.
 
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
 use crate::kind::Kind;
-use crate::payload::UnfitPayload;
+use crate::payload::{Payload, UnfitPayload};
+use crate::record::Version;
 
 /// Types that the kinds 2–16 project to. A Typed event may carry none of them, so that no Typed event
 /// can pose as a terminal one.
@@ -29,6 +34,45 @@ const RESERVED: &[(&str, Kind)] = &[
 #[must_use]
 pub fn reserved_for(type_name: &str) -> Option<Kind> {
     RESERVED.iter().find_map(|(name, kind)| (*name == type_name).then_some(*kind))
+}
+
+/// The event-protocol type that an event is served as.
+///
+/// Some kinds have several, which only the payload tells apart; without it they get their plainest.
+#[must_use]
+pub fn type_of(version: Version, kind: Kind, payload: Option<&Bytes>) -> Cow<'static, str> {
+    let decoded = || payload.and_then(|bytes| Payload::decode(kind, bytes).ok());
+    Cow::Borrowed(match kind {
+        Kind::RunStarted => match (version, decoded()) {
+            (Version::V1, _) => "run.started",
+            (Version::V2, Some(Payload::RunStarted(body))) if body.resumed_from.is_some() => "run.resumed_from_event",
+            (Version::V2, _) => "run.queued",
+        },
+        Kind::UserMessageAppended => "user.message",
+        Kind::TurnStarted => "turn.started",
+        Kind::ReasoningEmitted => "assistant.thinking_complete",
+        Kind::AssistantMessageCompleted => "turn.completed",
+        Kind::ToolCallScheduled => "tool.invoked",
+        Kind::ToolCallCompleted => "tool.completed",
+        Kind::ToolCallFailed => match decoded() {
+            Some(Payload::ToolCallFailed(body)) if body.error_type == "timeout" => "tool.timed_out",
+            Some(Payload::ToolCallFailed(body)) if body.error_type == "cancelled" => "tool.cancelled",
+            _ => "tool.failed",
+        },
+        Kind::SideEffectRecorded => "run.side_effect",
+        Kind::BudgetExceeded => "cost.budget_exceeded",
+        Kind::ContextTruncated => "run.context_truncated",
+        Kind::RunCompleted => "run.finished",
+        Kind::RunFailed => "run.failed",
+        Kind::RunCancelled => "run.cancelled",
+        Kind::RunResumed => "run.resumed",
+        Kind::TurnFailed => "turn.failed",
+        Kind::Typed => match decoded() {
+            Some(Payload::Typed(body)) => return Cow::Owned(body.r#type),
+            _ => "log.kind_17",
+        },
+        Kind::Other(number) => return Cow::Owned(format!("log.kind_{number}")),
+    })
 }
 
 pub(crate) fn refuse_reserved(type_name: &str) -> Result<(), UnfitPayload> {

@@ -29,6 +29,7 @@ pub(crate) mod findings;
 mod links;
 mod pairing;
 mod parallel;
+mod v1;
 mod v2;
 mod vouchers;
 
@@ -38,11 +39,11 @@ use ed25519_dalek::VerifyingKey;
 
 pub use self::erasures::Redaction;
 use self::facts::Examined;
-use self::v2::LogCheck;
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
 use crate::id::Seq;
-use crate::record::Record;
+use crate::record::{Record, Version};
 use crate::side_record::SideRecord;
+use crate::v1::NotV1;
 
 /// What a check may draw on besides the events.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,8 @@ pub struct Validator {
 enum Check {
     /// No event has come yet: it decides the rules.
     Undecided,
-    V2(Box<LogCheck>),
+    V1(Box<v1::LogCheck>),
+    V2(Box<v2::LogCheck>),
 }
 
 impl Validator {
@@ -94,6 +96,7 @@ impl Validator {
             self.check = self.decide(record);
         }
         match &mut self.check {
+            Check::V1(check) => check.observe(crate::v1::examine(record)),
             Check::V2(check) => check.observe(facts::examine(check.run_id(), record)),
             Check::Undecided => {}
         }
@@ -104,7 +107,7 @@ impl Validator {
     pub fn open(&self) -> (Option<String>, Vec<(String, u32, Seq)>) {
         match &self.check {
             Check::V2(check) => check.open(),
-            Check::Undecided => (None, Vec::new()),
+            Check::V1(_) | Check::Undecided => (None, Vec::new()),
         }
     }
 
@@ -118,6 +121,7 @@ impl Validator {
     #[must_use]
     pub fn finish_with(self, ending: Ending) -> Verdict {
         match self.check {
+            Check::V1(check) => check.finish(&self.options, ending),
             Check::V2(check) => check.finish(&self.options, ending),
             Check::Undecided => empty_verdict(&self.options, ending),
         }
@@ -129,21 +133,26 @@ impl Validator {
             self.check = self.decide(first);
         }
         match &self.check {
+            Check::V1(_) => Examiner::V1,
             Check::V2(check) => Examiner::V2 { run_id: check.run_id().to_owned() },
             Check::Undecided => Examiner::V2 { run_id: String::new() },
         }
     }
 
     fn decide(&self, first: &Record) -> Check {
+        if first.version() == Some(Version::V1) {
+            return Check::V1(Box::new(v1::LogCheck::new(&self.options.side_records)));
+        }
         let run_id = first.header().map(|header| header.run_id.to_owned()).unwrap_or_default();
-        Check::V2(Box::new(LogCheck::new(&run_id, &self.options.side_records)))
+        Check::V2(Box::new(v2::LogCheck::new(&run_id, &self.options.side_records)))
     }
 
-    fn observe(&mut self, examined: AnyExamined) {
-        match (&mut self.check, examined) {
-            (Check::V2(check), AnyExamined::V2(examined)) => check.observe(examined),
+    fn observe(&mut self, page: ExaminedPage) {
+        match (&mut self.check, page) {
+            (Check::V1(check), ExaminedPage::V1(page)) => page.into_iter().for_each(|event| check.observe(event)),
+            (Check::V2(check), ExaminedPage::V2(page)) => page.into_iter().for_each(|event| check.observe(event)),
             // The examiner comes from this very check, so the two always fit.
-            (Check::Undecided, _) => {}
+            (Check::V1(_), ExaminedPage::V2(_)) | (Check::V2(_), ExaminedPage::V1(_)) | (Check::Undecided, _) => {}
         }
     }
 }
@@ -151,18 +160,22 @@ impl Validator {
 /// The first half of a check, free to run anywhere.
 #[derive(Clone, Debug)]
 enum Examiner {
+    V1,
     V2 { run_id: String },
 }
 
+/// What the events of a page say by themselves.
 #[derive(Debug)]
-enum AnyExamined {
-    V2(Examined),
+enum ExaminedPage {
+    V1(Vec<Result<crate::v1::Examined, NotV1>>),
+    V2(Vec<Examined>),
 }
 
 impl Examiner {
-    fn examine(&self, record: &Record) -> AnyExamined {
+    fn examine(&self, page: &[Record]) -> ExaminedPage {
         match self {
-            Self::V2 { run_id } => AnyExamined::V2(facts::examine(run_id, record)),
+            Self::V1 => ExaminedPage::V1(page.iter().map(crate::v1::examine).collect()),
+            Self::V2 { run_id } => ExaminedPage::V2(page.iter().map(|record| facts::examine(run_id, record)).collect()),
         }
     }
 }

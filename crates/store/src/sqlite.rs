@@ -199,8 +199,13 @@ impl Store for SqliteStore {
                 Err(failure) => return Err(failure.append(run)),
             };
             let files = self.shared.files.clone();
-            let appended = writer.inside(move |session| append::append(session, &files, &lease, &batch)).await;
-            appended.unwrap_or_else(|failure| Err(failure.append(run)))
+            let appended = writer.inside(move |session| {
+                let appended = append::append(session, &files, &lease, &batch)?;
+                // The batch comes back to be freed here: the writing thread is the one that everybody waits for.
+                Ok(appended.map(|head| (head, batch)))
+            });
+            let appended = appended.await.unwrap_or_else(|failure| Err(failure.append(run)));
+            appended.map(|(head, _)| head)
         }
         .boxed()
     }

@@ -55,6 +55,11 @@ impl<'a> Reader<'a> {
         self.bytes.get(self.at).copied()
     }
 
+    /// What is left to read.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
     /// Takes `expected` if it is next.
     #[inline]
     pub(crate) fn literal(&mut self, expected: &[u8]) -> bool {

@@ -10,7 +10,9 @@ pub struct Rules {
     pub canonical: bool,
     /// Text strings must be UTF-8.
     pub utf8: bool,
-    /// How deep arrays, maps and tags in tags may nest.
+    /// Tags 0–3 must stand before what RFC 8949 §3.4 says they tag: text, a number, a byte string.
+    pub known_tags: bool,
+    /// How deep arrays, maps and tags in tags may nest; a tag around anything else is no level.
     pub max_depth: usize,
     /// How many elements an array, and how many pairs a map, may have.
     pub max_len: u64,
@@ -24,14 +26,19 @@ impl Rules {
 
     /// What R1 writes, and all that it accepts in a v2 payload.
     pub const CANONICAL: Self =
-        Self { canonical: true, utf8: true, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
+        Self { canonical: true, utf8: true, known_tags: false, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
 
     /// What Starling's reader takes for well-formed.
     pub const READABLE: Self =
-        Self { canonical: false, utf8: false, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
+        Self { canonical: false, utf8: false, known_tags: false, max_depth: Self::MAX_DEPTH, max_len: Self::MAX_LEN };
 
-    /// What Starling's writer takes for well-formed: it knows no limits.
-    pub const WRITABLE: Self = Self { canonical: false, utf8: false, max_depth: usize::MAX, max_len: u64::MAX };
+    /// One item of any depth and length.
+    pub const WELL_FORMED: Self =
+        Self { canonical: false, utf8: false, known_tags: false, max_depth: usize::MAX, max_len: u64::MAX };
+
+    /// What Starling's writer takes for well-formed: its limits are far beyond those of its reader.
+    pub const WRITABLE: Self =
+        Self { canonical: false, utf8: false, known_tags: true, max_depth: 65_535, max_len: 0x7fff_ffff };
 }
 
 /// Why bytes were refused, and where.
@@ -77,6 +84,9 @@ pub enum Problem {
     /// Map keys out of order, or twice the same.
     #[error("map keys are not sorted and unique")]
     KeyOrder,
+    /// One of the tags 0–3 before something that it cannot tag.
+    #[error("a tag stands before a value of another type")]
+    TagContent,
 }
 
 /// Checks that `bytes` are exactly one item that keeps `rules`.
@@ -87,20 +97,24 @@ pub fn check(bytes: &[u8], rules: Rules) -> Result<(), Malformed> {
 
 /// Where the first item of `bytes` ends, if it keeps `rules`.
 pub fn item_end(bytes: &[u8], rules: Rules) -> Result<usize, Malformed> {
-    match short_item_end(bytes, rules) {
+    match short_item_end(bytes, rules, rules.max_depth.min(SHORT_LEVELS)) {
         Some(end) => Ok(end),
         None => Scanner { reader: Reader::new(bytes), bytes, rules, open: Vec::new() }.run(),
     }
 }
 
-/// [`item_end`] for the items that payloads mostly consist of: sound integers and strings. Anything
-/// else, and anything wrong, is left to the [`Scanner`].
+/// How deep [`short_item_end`] looks.
+const SHORT_LEVELS: usize = 4;
+
+/// [`item_end`] for the items that payloads mostly consist of: sound integers and strings, and small
+/// containers of such. Anything else, and anything wrong, is left to the [`Scanner`].
 #[inline]
-fn short_item_end(bytes: &[u8], rules: Rules) -> Option<usize> {
+fn short_item_end(bytes: &[u8], rules: Rules, levels: usize) -> Option<usize> {
     let first = *bytes.first()?;
     match first {
-        0x00..=0x17 | 0x20..=0x37 => return Some(1),
+        0x00..=0x17 | 0x20..=0x37 | 0xf4..=0xf6 => return Some(1),
         0x60..=0x77 => return short_text(bytes).map(|text| 1 + text.len()),
+        0x80..=0x97 | 0xa0..=0xb7 => return short_container_end(bytes, rules, levels.checked_sub(1)?),
         _ => {}
     }
     let mut reader = Reader::new(bytes);
@@ -117,6 +131,23 @@ fn short_item_end(bytes: &[u8], rules: Rules) -> Option<usize> {
         _ => return None,
     }
     Some(reader.position())
+}
+
+/// An array or map of less than 24 elements.
+fn short_container_end(bytes: &[u8], rules: Rules, levels: usize) -> Option<usize> {
+    let (first, mut at) = (*bytes.first()?, 1);
+    let mut previous: &[u8] = &[];
+    for _ in 0..first & 0x1f {
+        if first >= 0xa0 {
+            let key = &bytes[at..at + short_item_end(&bytes[at..], rules, levels)?];
+            if rules.canonical && previous >= key {
+                return None;
+            }
+            (previous, at) = (key, at + key.len());
+        }
+        at += short_item_end(&bytes[at..], rules, levels)?;
+    }
+    Some(at)
 }
 
 /// Checks that `bytes` are exactly one map that keeps `rules`, and shows each pair whose key is text:
@@ -198,7 +229,15 @@ struct Scanner<'a> {
 struct Container {
     /// Items still to come; a map's pair counts as two.
     remaining: u64,
-    map: Option<MapKeys>,
+    /// How many levels there are down to this one.
+    depth: usize,
+    shape: Shape,
+}
+
+enum Shape {
+    Array,
+    Map(MapKeys),
+    Tag(u64),
 }
 
 /// Where the keys of an open map stand, to compare neighbours.
@@ -215,25 +254,20 @@ impl<'a> Scanner<'a> {
                 HeadError::Truncated => Malformed { problem: Problem::Truncated, offset: self.bytes.len() },
                 HeadError::Reserved => Malformed { problem: Problem::Reserved, offset: start },
             })?;
-            let content = self.item(head).map_err(|problem| Malformed { problem, offset: start })?;
-            match content {
-                Content::Complete => {
+            let opened = self.item(head).map_err(|problem| Malformed { problem, offset: start })?;
+            match opened {
+                Some(container) if container.remaining > 0 => self.open.push(container),
+                Some(_) | None => {
                     if self.close(start)? {
                         return Ok(self.reader.position());
                     }
-                }
-                Content::Open(container) => {
-                    if self.open.len() >= self.rules.max_depth {
-                        return Err(Malformed { problem: Problem::TooDeep, offset: start });
-                    }
-                    self.open.push(container);
                 }
             }
         }
     }
 
-    /// Takes the rest of an item whose head was read.
-    fn item(&mut self, head: Head) -> Result<Content, Problem> {
+    /// Takes the rest of an item whose head was read; a container is given back, its content is next.
+    fn item(&mut self, head: Head) -> Result<Option<Container>, Problem> {
         if head.is_indefinite() {
             return Err(match head.major {
                 7 => Problem::UnexpectedBreak,
@@ -244,45 +278,66 @@ impl<'a> Scanner<'a> {
         if self.rules.canonical && !head.shortest && head.major != 7 {
             return Err(Problem::NotShortest);
         }
+        if let (true, Some(Container { shape: Shape::Tag(number), .. })) = (self.rules.known_tags, self.open.last()) {
+            check_tag_content(*number, head)?;
+        }
         match head.major {
-            0 | 1 => Ok(Content::Complete),
-            2 => self.string(head.argument).map(|_| Content::Complete),
+            0 | 1 => Ok(None),
+            2 => self.string(head.argument).map(|_| None),
             3 => {
                 let text = self.string(head.argument)?;
                 // Most text is ASCII, which is checked several times faster.
                 if self.rules.utf8 && !text.is_ascii() && std::str::from_utf8(text).is_err() {
                     return Err(Problem::NotUtf8);
                 }
-                Ok(Content::Complete)
+                Ok(None)
             }
-            4 | 5 if head.argument > self.rules.max_len => Err(Problem::TooLong),
-            4 => Ok(Content::container(head.argument, None)),
+            4 => {
+                let depth = self.deeper()?;
+                self.check_len(head.argument)?;
+                Ok(Some(Container { remaining: head.argument, depth, shape: Shape::Array }))
+            }
             5 => {
-                let items = head.argument.checked_mul(2).ok_or(Problem::TooLong)?;
-                Ok(Content::container(items, Some(MapKeys { current: self.reader.position(), previous: None })))
+                let depth = self.deeper()?;
+                self.check_len(head.argument)?;
+                let remaining = head.argument.checked_mul(2).ok_or(Problem::TooLong)?;
+                let keys = MapKeys { current: self.reader.position(), previous: None };
+                Ok(Some(Container { remaining, depth, shape: Shape::Map(keys) }))
             }
-            6 => Ok(Content::container(1, None)),
-            _ => self.simple(head).map(|()| Content::Complete),
+            6 => {
+                // Only a tag on a tag is a level of its own.
+                let depth = match self.open.last() {
+                    Some(Container { shape: Shape::Tag(_), .. }) => self.deeper()?,
+                    Some(outer) => outer.depth,
+                    None => 0,
+                };
+                Ok(Some(Container { remaining: 1, depth, shape: Shape::Tag(head.argument) }))
+            }
+            _ => self.simple(head).map(|()| None),
         }
     }
 
+    /// The depth of a container that opens here.
+    fn deeper(&self) -> Result<usize, Problem> {
+        let depth = self.open.last().map_or(0, |outer| outer.depth) + 1;
+        if depth > self.rules.max_depth { Err(Problem::TooDeep) } else { Ok(depth) }
+    }
+
+    const fn check_len(&self, len: u64) -> Result<(), Problem> {
+        if len > self.rules.max_len { Err(Problem::TooLong) } else { Ok(()) }
+    }
+
     fn string(&mut self, len: u64) -> Result<&'a [u8], Problem> {
+        if i64::try_from(len).is_err() {
+            return Err(Problem::TooLong);
+        }
         self.reader.take(len).ok_or(Problem::Truncated)
     }
 
     fn simple(&self, head: Head) -> Result<(), Problem> {
         match head.info {
             24 if head.argument < 32 => Err(Problem::Reserved),
-            25..=27 if self.rules.canonical => {
-                let mut shortest = Vec::with_capacity(9);
-                write::float(&mut shortest, float_value(head));
-                let end = self.reader.position();
-                if self.bytes[..end].ends_with(&shortest) && shortest[0] & 0x1f == head.info {
-                    Ok(())
-                } else {
-                    Err(Problem::NotShortest)
-                }
-            }
+            25..=27 if self.rules.canonical && !is_shortest_float(head) => Err(Problem::NotShortest),
             _ => Ok(()),
         }
     }
@@ -292,8 +347,8 @@ impl<'a> Scanner<'a> {
         let mut start = start;
         while let Some(container) = self.open.last_mut() {
             let end = self.reader.position();
-            if let Some(keys) = &mut container.map {
-                // An even number to come: what ended just now was a value, the next key starts here.
+            if let Shape::Map(keys) = &mut container.shape {
+                // An odd number to come: what ended just now was a value, the next key starts here.
                 if container.remaining % 2 == 1 {
                     keys.current = end;
                 } else if self.rules.canonical {
@@ -308,28 +363,38 @@ impl<'a> Scanner<'a> {
             if container.remaining > 0 {
                 return Ok(false);
             }
-            start = container.map.as_ref().map_or(start, |keys| keys.current);
+            if let Shape::Map(keys) = &container.shape {
+                start = keys.current;
+            }
             self.open.pop();
         }
         Ok(true)
     }
 }
 
-enum Content {
-    Complete,
-    Open(Container),
+/// Whether a tag with a meaning stands before what it can tag.
+pub(crate) const fn check_tag_content(number: u64, content: Head) -> Result<(), Problem> {
+    let fits = match number {
+        0 => content.major == 3,
+        1 => matches!((content.major, content.info), (0 | 1, _) | (7, 25..=27)),
+        2 | 3 => content.major == 2,
+        _ => true,
+    };
+    if fits { Ok(()) } else { Err(Problem::TagContent) }
 }
 
-impl Content {
-    /// An empty array or map is complete at once.
-    const fn container(items: u64, map: Option<MapKeys>) -> Self {
-        if items == 0 { Self::Complete } else { Self::Open(Container { remaining: items, map }) }
+/// Whether a float head (additional information 25, 26 or 27) has the width [`write::float`] would give it.
+pub(crate) fn is_shortest_float(head: Head) -> bool {
+    let value = float_value(head);
+    if value.is_nan() {
+        return head.info == 25 && head.argument == 0x7e00;
     }
+    head.info == write::float_width(value)
 }
 
 /// The value of a float head (additional information 25, 26 or 27).
 #[expect(clippy::cast_possible_truncation, reason = "the argument of such a head has just that many bits")]
-pub(super) fn float_value(head: Head) -> f64 {
+pub(crate) fn float_value(head: Head) -> f64 {
     match head.info {
         25 => write::half_value(head.argument as u16),
         26 => f64::from(f32::from_bits(head.argument as u32)),
@@ -382,7 +447,30 @@ mod tests {
         let nested = |depth: usize| "81".repeat(depth) + "00";
         assert_eq!(problem(&nested(32), Rules::READABLE), None);
         assert_eq!(problem(&nested(33), Rules::READABLE), Some(Problem::TooDeep));
-        assert_eq!(problem(&nested(100_000), Rules::WRITABLE), None);
+        assert_eq!(problem(&nested(65_535), Rules::WRITABLE), None);
+        assert_eq!(problem(&nested(65_536), Rules::WRITABLE), Some(Problem::TooDeep));
+    }
+
+    #[test]
+    fn an_empty_container_and_a_tag_on_a_tag_are_levels_but_a_single_tag_is_none() {
+        let inside = |depth: usize, item: &str| problem(&("81".repeat(depth) + item), Rules::READABLE);
+        assert_eq!(inside(31, "80"), None);
+        assert_eq!(inside(32, "a0"), Some(Problem::TooDeep));
+        assert_eq!(inside(32, "c100"), None);
+        assert_eq!(inside(32, "c5c100"), Some(Problem::TooDeep));
+        assert_eq!(inside(31, "c5c100"), None);
+        assert_eq!(inside(31, "c5c180"), Some(Problem::TooDeep));
+    }
+
+    #[test]
+    fn a_known_tag_on_another_type_can_be_read_but_not_written() {
+        for hex in ["c000", "c160", "c200", "c3c240", "8201c000", "c1f5"] {
+            assert_eq!(problem(hex, Rules::READABLE), None, "{hex}");
+            assert_eq!(problem(hex, Rules::WRITABLE), Some(Problem::TagContent), "{hex}");
+        }
+        for hex in ["c060", "c120", "c1f90000", "c240", "c400", "c5c240"] {
+            assert_eq!(problem(hex, Rules::WRITABLE), None, "{hex}");
+        }
     }
 
     #[test]

@@ -78,18 +78,45 @@ pub fn float(out: &mut Vec<u8>, value: f64) {
         out.extend_from_slice(&[0xf9, 0x7e, 0x00]);
         return;
     }
+    match narrowed(value) {
+        Narrowed::Half(bits) => {
+            out.push(0xf9);
+            out.extend_from_slice(&bits.to_be_bytes());
+        }
+        Narrowed::Single(single) => {
+            out.push(0xfa);
+            out.extend_from_slice(&single.to_be_bytes());
+        }
+        Narrowed::Double => {
+            out.push(0xfb);
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+    }
+}
+
+/// The additional information (25, 26 or 27) of the head that [`float`] writes for a number.
+pub(super) fn float_width(value: f64) -> u8 {
+    match narrowed(value) {
+        Narrowed::Half(_) => 25,
+        Narrowed::Single(_) => 26,
+        Narrowed::Double => 27,
+    }
+}
+
+/// A number (no NaN) in the narrowest width that keeps it.
+enum Narrowed {
+    Half(u16),
+    Single(f32),
+    Double,
+}
+
+fn narrowed(value: f64) -> Narrowed {
     #[expect(clippy::cast_possible_truncation, reason = "the next line asks whether anything was lost")]
     let single = value as f32;
     if f64::from(single).to_bits() != value.to_bits() {
-        out.push(0xfb);
-        out.extend_from_slice(&value.to_be_bytes());
-    } else if let Some(half) = half_bits(single) {
-        out.push(0xf9);
-        out.extend_from_slice(&half.to_be_bytes());
-    } else {
-        out.push(0xfa);
-        out.extend_from_slice(&single.to_be_bytes());
+        return Narrowed::Double;
     }
+    half_bits(single).map_or(Narrowed::Single(single), Narrowed::Half)
 }
 
 /// How many bytes a head with this argument takes.

@@ -76,6 +76,24 @@ impl<H: TreeHash> ProofBuilder<H> {
         }
     }
 
+    /// Takes the next 2^`level` leaves at once by the root of their subtree, where the leaves themselves
+    /// are gone. False if the proof would have to look inside that subtree: it cannot be made any more.
+    #[must_use]
+    pub fn push_subtree(&mut self, level: u32, root: Digest) -> bool {
+        let leaves = self.next..self.next + (1 << level);
+        self.next = leaves.end;
+        let overlaps = |part: &&mut Part<H>| part.leaves.start < leaves.end && leaves.start < part.leaves.end;
+        match self.parts.iter_mut().find(overlaps) {
+            Some(part) if part.leaves.start <= leaves.start && leaves.end <= part.leaves.end => {
+                part.tree.push_subtree(level, root);
+                true
+            }
+            Some(_) => false,
+            // A subtree that no part covers holds the very leaf the proof is about.
+            None => leaves.start >= self.size,
+        }
+    }
+
     /// The proof, once all leaves of the tree were pushed; `None` before.
     #[must_use]
     pub fn finish(self) -> Option<Vec<Digest>> {

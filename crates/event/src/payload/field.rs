@@ -453,7 +453,7 @@ pub(super) fn each_pair<'a>(
 
 fn next_item<'a>(raw: &'a [u8], at: &mut usize) -> Option<&'a [u8]> {
     let rest = raw.get(*at..)?;
-    let end = cbor::scan::item_end(rest, Rules::WRITABLE).ok()?;
+    let end = cbor::scan::item_end(rest, Rules::WELL_FORMED).ok()?;
     *at += end;
     Some(&rest[..end])
 }

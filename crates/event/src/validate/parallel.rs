@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use super::{AnyExamined, Ending, Examiner, Validator};
+use super::{Ending, ExaminedPage, Examiner, Validator};
 use crate::finding::Verdict;
 use crate::record::Record;
 
@@ -62,15 +62,16 @@ impl Validator {
     }
 
     fn collect(&mut self, worker: &Worker) {
-        for examined in worker.results.recv().unwrap_or_default() {
-            self.observe(examined);
+        // A worker answers every page; none is missing unless it panicked, which the scope passes on.
+        if let Ok(page) = worker.results.recv() {
+            self.observe(page);
         }
     }
 }
 
 struct Worker {
     pages: SyncSender<Vec<Record>>,
-    results: Receiver<Vec<AnyExamined>>,
+    results: Receiver<ExaminedPage>,
 }
 
 impl Worker {
@@ -80,8 +81,7 @@ impl Worker {
         let examiner = examiner.clone();
         scope.spawn(move || {
             for page in inbox {
-                let examined = page.iter().map(|record| examiner.examine(record)).collect();
-                if outbox.send(examined).is_err() {
+                if outbox.send(examiner.examine(&page)).is_err() {
                     break;
                 }
             }

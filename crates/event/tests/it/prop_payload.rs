@@ -65,7 +65,8 @@ fn unknown_keys(specs: &'static [FieldSpec]) -> impl Strategy<Value = Vec<(Value
     })
 }
 
-fn any_event() -> impl Strategy<Value = (Kind, Bytes)> {
+/// An event of any kind with a name: the kind, and a payload as R1 or a newer R1 writes it.
+pub(crate) fn any_event() -> impl Strategy<Value = (Kind, Bytes)> {
     prop::sample::select(Kind::NAMED)
         .prop_flat_map(|kind| payload(fields(kind)).prop_map(move |value| (kind, Bytes::from(value.encode()))))
 }

@@ -13,8 +13,8 @@ use crate::table::{Table, Target, best_of, rate, scaled, speed, time};
 
 pub(crate) fn measure(table: &mut Table) {
     let events = scaled(200_000, 2_000);
-    let v2 = fixture::log(fixture::run_id(1), events, 1024);
-    validate(table, "v2", &v2);
+    validate(table, "v2", &fixture::log(fixture::run_id(1), events, 1024));
+    validate(table, "v1", &fixture::v1_log(events, 1024));
     merkle(table, scaled(2_000_000, 10_000));
 }
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use r1_event::cbor::Value;
 use r1_event::payload::{Payload, Raw, RunStarted, ToolCallCompleted, ToolCallScheduled};
-use r1_event::{Batch, Chain, Record, RunId, UnixNanos};
+use r1_event::{Batch, Chain, Record, RunId, UnixNanos, Version};
 
 pub(crate) fn run_id(number: usize) -> RunId {
     format!("run_01K0E8M9ZQ4T7V2W5X8Y{number:06}").parse().expect("a native id")
@@ -34,19 +34,38 @@ fn exactly(size: usize, with: impl Fn(String) -> Payload) -> Payload {
 
 /// A log of `events` events with payloads of `size` bytes: each tool call is scheduled and completed.
 pub(crate) fn log(run: RunId, events: usize, size: usize) -> Vec<Record> {
+    let mut batch = Batch::new(&Chain::new(run));
+    for (ts, payload) in calls(events, size) {
+        batch.push(ts, payload).expect("a sound event");
+    }
+    batch.into_parts().0
+}
+
+/// The same as Starling would write it.
+pub(crate) fn v1_log(events: usize, size: usize) -> Vec<Record> {
+    let run = "01M7G8HRPXQPK8Y67MQ2D0WH6S".parse().expect("an id");
+    let mut batch = Batch::new(&Chain::empty(run, Version::V1));
+    for (ts, payload) in calls(events, size) {
+        batch.push_v1(ts, payload).expect("a sound event");
+    }
+    batch.into_parts().0
+}
+
+fn calls(events: usize, size: usize) -> impl Iterator<Item = (UnixNanos, Payload)> {
     let completed = result(size);
     let scheduled = exactly(size, |text| {
         let args = Raw::from(&Value::object([("command", Value::Text(text))]));
         let (call_id, tool) = ("call_1".into(), "shell".into());
         Payload::ToolCallScheduled(ToolCallScheduled { call_id, tool, args, attempt: 1, ..Default::default() })
     });
-    let mut batch = Batch::new(&Chain::new(run));
-    batch.push(UnixNanos(1_777_000_000_000_000_000), started()).expect("a first event");
-    for index in 1..events {
-        let payload = if index % 2 == 1 { scheduled.clone() } else { completed.clone() };
-        batch.push(UnixNanos(1_777_000_000_000_000_000 + index as i64), payload).expect("a sound event");
-    }
-    batch.records().to_vec()
+    (0..events).map(move |index| {
+        let payload = match index {
+            0 => started(),
+            _ if index % 2 == 1 => scheduled.clone(),
+            _ => completed.clone(),
+        };
+        (UnixNanos(1_777_000_000_000_000_000 + index as i64), payload)
+    })
 }
 
 /// The records as a store hands them out: page by page, each page one buffer.

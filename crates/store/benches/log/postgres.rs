@@ -3,38 +3,37 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
-use r1_event::{Batch, Chain, Payload, UnixNanos};
 use r1_store::{PostgresOptions, PostgresStore, SharedStore};
+use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls};
 
-use crate::fixture;
 use crate::pg_server::shared_url;
 use crate::table::{Table, Target, best_of, rate, scaled, speed};
+use crate::writers;
 
 const WRITERS: usize = 64;
 
-pub(crate) fn measure(table: &mut Table) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.expect("a runtime");
+pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
     let bare = runtime.block_on(Bare::new());
     let store = runtime.block_on(open());
-    let payload = fixture::result(1024);
-    let (ours_events, bare_events) = (scaled(WRITERS * 300, WRITERS * 5), scaled(2_000, 50));
-    let mut round = 0;
+    let (each, bare_events) = (scaled(300, 5), scaled(2_000, 50));
+    let mut first = 0;
     let (ours, peer) = best_of(
         3,
         || {
-            round += 1;
-            runtime.block_on(append(&store, round * WRITERS, ours_events / WRITERS, &payload))
+            first += WRITERS;
+            runtime.block_on(writers::concurrently(&store, first, WRITERS, each))
         },
         || runtime.block_on(bare.append(bare_events)),
     );
+    let ours_events = WRITERS * each;
+    let per_event =
+        peer.mul_f64(f64::from(u32::try_from(ours_events).expect("few"))) / u32::try_from(bare_events).expect("few");
     table.row(
-        &format!("PostgreSQL, {WRITERS} runs at once, 1 KiB, durable"),
+        &format!("PostgreSQL, durable, {WRITERS} runs at once, 1 KiB"),
         &rate(ours_events, ours),
-        &format!("one transaction per event: {}", rate(bare_events, peer)),
-        speed(ours, peer) * ours_events as f64 / bare_events as f64,
+        &format!("{} one transaction per event", rate(bare_events, peer)),
+        speed(ours, per_event),
         Target::AtLeast(15.0),
     );
 }
@@ -42,36 +41,6 @@ pub(crate) fn measure(table: &mut Table) {
 async fn open() -> SharedStore {
     let url = format!("{}?schema=r1_bench_{}", shared_url(), std::process::id());
     Arc::new(PostgresStore::open(&url, PostgresOptions::default()).await.expect("a store"))
-}
-
-/// How long the writers take to append `events` events each, one per append.
-async fn append(store: &SharedStore, first: usize, events: usize, payload: &Payload) -> Duration {
-    let writers = (first..first + WRITERS).map(|number| async move {
-        let run = fixture::run_id(number);
-        let lease = store.acquire(&run, "bench", Duration::from_secs(600)).await.expect("a lease");
-        let mut batch = Batch::new(&Chain::new(run));
-        batch.push(UnixNanos(1), fixture::started()).expect("a first event");
-        let chain = batch.after().clone();
-        store.append(&lease, batch).await.expect("appended");
-        (lease, chain)
-    });
-    let writers = join_all(writers).await;
-    let start = Instant::now();
-    let writing = writers.into_iter().map(|(lease, mut chain)| {
-        let (store, payload) = (Arc::clone(store), payload.clone());
-        tokio::spawn(async move {
-            for _ in 0..events {
-                let mut batch = Batch::new(&chain);
-                batch.push(UnixNanos(2), payload.clone()).expect("a sound event");
-                chain = batch.after().clone();
-                store.append(&lease, batch).await.expect("appended");
-            }
-        })
-    });
-    for writer in join_all(writing).await {
-        writer.expect("no writer fails");
-    }
-    start.elapsed()
 }
 
 /// The least that a client can do: a prepared insert into a table with a key, committed by itself.

@@ -62,5 +62,5 @@ pub async fn reading_what_is_not_there_is_empty(fixture: &dyn Fixture) {
     assert_eq!(store.side_records(&run(1)).await.unwrap(), []);
     Writer::started(&store, &run(1)).await;
     assert_eq!(store.read(&run(1), seq(2), PageLimit::default()).await.unwrap(), []);
-    assert_eq!(store.read(&run(1), seq(u64::MAX), PageLimit::default()).await.unwrap(), []);
+    assert_eq!(store.read(&run(1), seq(Seq::MAX), PageLimit::default()).await.unwrap(), []);
 }

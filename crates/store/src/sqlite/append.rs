@@ -21,9 +21,9 @@ pub(super) fn append(
     lease: &Lease,
     batch: &Batch,
 ) -> rusqlite::Result<Result<Head, AppendError>> {
-    let Session { db, standings, grown } = session;
+    let db = session.db;
     let run = batch.before().run();
-    let known = standings.get(db, run)?;
+    let known = session.standings.get(db, run)?;
     if let Err(refusal) = known.standing.admit(lease, batch) {
         return Ok(Err(refusal));
     }
@@ -56,7 +56,9 @@ pub(super) fn append(
             insert.insert(params![run.as_str(), version, started_at.0, terminal, snapshot])?
         }
     };
-    let mut insert = db.prepare_cached("INSERT INTO events (run, seq, header, payload) VALUES (?1, ?2, ?3, ?4)")?;
+    known.row = Some(row);
+    known.standing.head = head.clone();
+    let insert = session.insert_event()?;
     for (seq, record) in (batch.before().next_seq().get()..).zip(batch.records()) {
         insert.execute(params![row, signed(seq), &record.header[..], record.payload.as_deref()])?;
     }
@@ -66,9 +68,7 @@ pub(super) fn append(
             insert.execute(params![blob.as_bytes(), row, signed(seq.get())])?;
         }
     }
-    known.row = Some(row);
-    known.standing.head = head.clone();
-    grown.push((run.clone(), head.next));
+    session.grown.push((run.clone(), head.next));
     Ok(Ok(head))
 }
 

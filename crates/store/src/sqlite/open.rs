@@ -4,10 +4,11 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use tempfile::TempDir;
 
 use super::SqliteOptions;
 use super::layout::{self, APPLICATION_ID, CURRENT};
@@ -20,6 +21,8 @@ pub(super) struct Door {
     pub(super) path: PathBuf,
     access: Access,
     busy_timeout: Duration,
+    /// Where the store is read instead, if it cannot be read in its place.
+    copy: Option<Arc<TempDir>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,10 +33,10 @@ enum Access {
     Guest,
     /// For reading a file that is complete in itself.
     Immutable,
-    /// For reading a file and the write-ahead log that someone left behind, without the shared memory
-    /// file that SQLite would otherwise make.
-    Detached,
 }
+
+/// Name of a private copy.
+const COPY: &str = "copy.db";
 
 impl Door {
     /// A connection that only reads.
@@ -42,13 +45,9 @@ impl Door {
             Access::Shared => "mode=ro",
             Access::Guest => "mode=ro&readonly_shm=1",
             Access::Immutable => "mode=ro&immutable=1",
-            Access::Detached => "mode=ro&nolock=1",
         };
-        let db = connect(&self.path, parameters)?;
-        if self.access == Access::Detached {
-            // With nobody to share it with, the index of the log is kept in memory.
-            db.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-        }
+        let copy = self.copy.as_ref().map(|folder| folder.path().join(COPY));
+        let db = connect(copy.as_ref().unwrap_or(&self.path), parameters)?;
         db.busy_timeout(self.busy_timeout)?;
         Ok(db)
     }
@@ -63,14 +62,10 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<(Door, Connec
     if fs::metadata(path).map_err(|err| fail(err.into()))?.len() > 0 {
         check_ours(path)?;
     }
-    let leftover = wal::inspect(&wal_path(path)).map_err(|err| fail(err.into()))?;
+    let leftover = inspect_log(path)?;
     let mut db = connect(path, "mode=rw").map_err(|err| classify(path, err))?;
-    prepare(&mut db, path, options).or_else(|err| {
-        // What was refused is left as it was: closing must not tidy up its write-ahead log.
-        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(|err| classify(path, err))?;
-        Err(err)
-    })?;
-    let door = Door { path: path.into(), access: Access::Shared, busy_timeout: options.busy_timeout };
+    prepare(&mut db, path, options)?;
+    let door = Door { path: path.into(), access: Access::Shared, busy_timeout: options.busy_timeout, copy: None };
     Ok((door, db, notes(leftover)))
 }
 
@@ -79,20 +74,31 @@ pub(super) fn open_read_only(path: &Path) -> Result<(Door, Vec<String>), OpenErr
     let fail = |source| unavailable(path, source);
     fs::metadata(path).map_err(|err| fail(err.into()))?;
     check_ours(path)?;
-    let leftover = wal::inspect(&wal_path(path)).map_err(|err| fail(err.into()))?;
+    let leftover = inspect_log(path)?;
     let is_shared = fs::exists(beside(path, "-shm")).map_err(|err| fail(err.into()))?;
-    let access = match (leftover.committed > 0, is_shared) {
-        (_, true) => Access::Guest,
-        (true, false) => Access::Detached,
-        (false, false) => Access::Immutable,
+    let (access, copy) = match (leftover.commits > 0, is_shared) {
+        (_, true) => (Access::Guest, None),
+        // SQLite would have to make an index of the log beside it first.
+        (true, false) => (Access::Shared, Some(copy(path).map_err(|err| fail(err.into()))?)),
+        (false, false) => (Access::Immutable, None),
     };
-    let door = Door { path: path.into(), access, busy_timeout: SqliteOptions::default().busy_timeout };
+    let busy_timeout = SqliteOptions::default().busy_timeout;
+    let door = Door { path: path.into(), access, busy_timeout, copy: copy.map(Arc::new) };
     let db = door.reader().map_err(|err| classify(path, err))?;
     refuse_newer(&db, path)?;
     if layout::version(&db).map_err(|err| classify(path, err))? < CURRENT {
         return Err(fail("its layout is older; open it once for writing to bring it up to date".into()));
     }
     Ok((door, [vec!["opened for reading only".into()], notes(leftover)].concat()))
+}
+
+/// A private copy of a store that nobody has open, with the log that its last user left behind.
+fn copy(path: &Path) -> io::Result<TempDir> {
+    let folder = tempfile::tempdir()?;
+    let copy = folder.path().join(COPY);
+    fs::copy(path, &copy)?;
+    fs::copy(wal_path(path), wal_path(&copy))?;
+    Ok(folder)
 }
 
 /// The write-ahead log of the database at `path`.
@@ -138,7 +144,7 @@ fn configure(db: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
 fn create(path: &Path) -> Result<(), Source> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let draft = tempfile_name(path);
+    let draft = draft_name(path);
     let made = draw_up(&draft).and_then(|()| match fs::hard_link(&draft, path) {
         // Another process was faster: its file is as good.
         Err(err) if err.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -160,7 +166,7 @@ fn draw_up(draft: &Path) -> Result<(), Source> {
     Ok(())
 }
 
-fn tempfile_name(path: &Path) -> PathBuf {
+fn draft_name(path: &Path) -> PathBuf {
     beside(path, &format!("-new-{}-{}", std::process::id(), crate::clock::now().0))
 }
 
@@ -180,11 +186,23 @@ fn check_ours(path: &Path) -> Result<(), OpenError> {
         let found = format!("a SQLite database of another program, application id {found:#x}");
         return Err(OpenError::Foreign { location: location(), found });
     }
-    refuse_newer(&db, path)
+    refuse_newer(&db, path)?;
+    // Reads the list of tables, without which nothing else can be read.
+    db.query_one("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(|err| classify(path, err))
+}
+
+/// Looks at the write-ahead log before SQLite does, which would tidy it up.
+fn inspect_log(path: &Path) -> Result<Leftover, OpenError> {
+    let leftover = wal::inspect(&wal_path(path)).map_err(|err| unavailable(path, err.into()))?;
+    check_version(leftover.user_version.unwrap_or_default(), path)?;
+    Ok(leftover)
 }
 
 fn refuse_newer(db: &Connection, path: &Path) -> Result<(), OpenError> {
-    let found = layout::version(db).map_err(|err| classify(path, err))?;
+    check_version(layout::version(db).map_err(|err| classify(path, err))?, path)
+}
+
+fn check_version(found: u32, path: &Path) -> Result<(), OpenError> {
     if found > CURRENT {
         return Err(OpenError::Newer { location: path.display().to_string(), found, supported: CURRENT });
     }
@@ -212,7 +230,7 @@ fn uri(path: &Path, parameters: &str) -> PathBuf {
 }
 
 fn notes(leftover: Leftover) -> Vec<String> {
-    let Leftover { commits, committed: _, torn } = leftover;
+    let Leftover { commits, committed: _, torn, user_version: _ } = leftover;
     let mut notes = Vec::new();
     if commits > 0 {
         notes.push(format!("{commits} commits were still in the write-ahead log when it was opened; they are kept"));

@@ -158,6 +158,11 @@ fn sql_limit(limit: PageLimit) -> i64 {
     signed(limit.events.max(1) as u64)
 }
 
+/// A page up to this size grows as it needs to: a reader at the end of a log holds no more than it reads.
+const SMALL: usize = 16 << 10;
+/// The size of a full page of the default limit, with its last event.
+const FULL: usize = (1 << 20) + (16 << 10);
+
 /// A page in the making: the bytes of all its events in one buffer.
 #[derive(Default)]
 struct Sheet {
@@ -176,6 +181,10 @@ impl Sheet {
         };
         if !room.takes(header.len() + payload.map_or(0, <[u8]>::len)) {
             return Ok(false);
+        }
+        if self.bytes.len() >= SMALL {
+            // Once, instead of by doubling: most pages that get this far are full ones.
+            self.bytes.reserve(FULL.saturating_sub(self.bytes.len()));
         }
         self.bytes.extend_from_slice(header);
         self.bytes.extend_from_slice(payload.unwrap_or_default());

@@ -55,8 +55,7 @@ impl Standings {
             }
             self.recent.insert(run.clone(), known);
         }
-        // Present by now; a fresh entry could only come from a bug, and would be refused as a conflict.
-        Ok(self.recent.entry(run.clone()).or_insert_with(Known::nowhere))
+        self.recent.get_mut(run).ok_or(rusqlite::Error::QueryReturnedNoRows)
     }
 
     /// Looks at the tables again before the next append to `run`.

@@ -9,6 +9,8 @@ use std::path::Path;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
+/// Where the first page of a database has its layout version.
+const USER_VERSION: usize = 60;
 
 /// What stands in a write-ahead log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub(super) struct Leftover {
     pub(super) committed: u64,
     /// Bytes behind it that belong to no whole commit.
     pub(super) torn: u64,
+    /// The layout version that the commits say, if they changed the first page.
+    pub(super) user_version: Option<u32>,
 }
 
 /// Reads the write-ahead log at `path`; an absent or empty one has nothing left over.
@@ -46,6 +50,7 @@ fn walk(mut wal: impl Read, length: u64) -> std::io::Result<Leftover> {
     let mut frame = vec![0; FRAME_HEADER + page];
     let mut found = Leftover { committed: HEADER as u64, ..Leftover::default() };
     let mut position = HEADER as u64;
+    let mut user_version = None;
     while fill(&mut wal, &mut frame)? {
         let frame_salt = (word(&frame, 8), word(&frame, 12));
         if frame_salt != salt {
@@ -62,9 +67,13 @@ fn walk(mut wal: impl Read, length: u64) -> std::io::Result<Leftover> {
             break;
         }
         position += frame.len() as u64;
+        if word(&frame, 0) == 1 {
+            user_version = Some(word(&frame, FRAME_HEADER + USER_VERSION));
+        }
         if word(&frame, 4) != 0 {
             found.commits += 1;
             found.committed = position;
+            found.user_version = user_version;
         }
     }
     found.torn = length - found.committed;

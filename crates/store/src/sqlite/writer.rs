@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use r1_event::{RunId, Seq};
-use rusqlite::Connection;
+use rusqlite::{CachedStatement, Connection};
 use tokio::sync::{mpsc, oneshot};
 
 use super::failure::{self, Failure};
@@ -37,6 +37,19 @@ pub(super) struct Session<'a> {
     pub(super) standings: &'a mut Standings,
     /// Runs that are longer once the transaction is committed.
     pub(super) grown: &'a mut Vec<(RunId, Seq)>,
+    /// Inserts an event: the one statement that is worth keeping at hand from job to job.
+    insert_event: Option<CachedStatement<'a>>,
+}
+
+impl<'a> Session<'a> {
+    /// The statement that inserts an event by run, seq, header and payload.
+    pub(super) fn insert_event(&mut self) -> rusqlite::Result<&mut CachedStatement<'a>> {
+        let statement = match self.insert_event.take() {
+            Some(statement) => statement,
+            None => self.db.prepare_cached("INSERT INTO events (run, seq, header, payload) VALUES (?1, ?2, ?3, ?4)")?,
+        };
+        Ok(self.insert_event.insert(statement))
+    }
 }
 
 enum Job {
@@ -231,7 +244,7 @@ impl Desk {
     fn apply(&mut self, group: &mut [Box<dyn Inside>]) -> rusqlite::Result<()> {
         let Self { db, standings, grown, .. } = self;
         standings.forget_if_written_elsewhere(db)?;
-        let mut session = Session { db, standings, grown };
+        let mut session = Session { db, standings, grown, insert_event: None };
         group.iter_mut().try_for_each(|job| job.apply(&mut session))
     }
 

@@ -1,5 +1,13 @@
 //! The SQLite store: the suite, alone and beside a second opening, and what only a file can suffer.
 
+mod child;
+mod crash;
+mod disk;
+mod erase;
+mod layout;
+mod processes;
+mod tail;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

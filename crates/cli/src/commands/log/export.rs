@@ -1,0 +1,99 @@
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use r1_event::exchange::{Encoder, Format};
+use r1_runtime::control::export;
+use r1_runtime::source::{Log, Progress};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output;
+use crate::progress::Ticker;
+use crate::render::text::count;
+use crate::target::Target;
+
+/// Write a log to a file or to standard output, without losing a byte
+///
+/// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them
+/// what each event says in plain JSON. `r1 log import` reads all three back.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 log export last -o run.cborseq
+  r1 log export last --format ndjson | jq .data
+  r1 log export starling.db --run 01K0E8 --format json -o run.json")]
+pub(crate) struct Args {
+    /// A run id (any unique prefix, or `last`) or a file
+    #[arg(value_name = "RUN|FILE")]
+    target: String,
+    /// Only this run of a file that has several
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// cborseq, ndjson or json
+    #[arg(long, short, default_value = "cborseq", value_name = "FORMAT")]
+    format: Format,
+    /// Where to write; standard output if not given
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file if there is one
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let target = Target::open(context, &args.target).await?.only(args.run.as_deref())?;
+    if let Some(log) = target.logs.iter().find(|log| log.damage().is_some()) {
+        let damage = log.damage().map(ToString::to_string).unwrap_or_default();
+        return Err(CliError::new("the file cannot be read to its end, so an export would lose events")
+            .because(damage)
+            .hint("see what can be read with `r1 log show FILE`"));
+    }
+    let progress = Progress::default();
+    let ticker = Ticker::start(&progress, "exported");
+    // Reading and writing block, and nothing else is to be done meanwhile.
+    tokio::task::block_in_place(|| match &args.output {
+        None => write(&target.logs, args.format, &mut io::BufWriter::new(io::stdout().lock()), &progress),
+        Some(path) => write_file(&target.logs, args.format, path, args.force, &progress),
+    })?;
+    drop(ticker);
+    if let Some(path) = &args.output {
+        output::note(&format!("wrote {} to {}", count(progress.events(), "event"), path.display()));
+    }
+    Ok(Exit::Ok)
+}
+
+fn write(logs: &[Log], format: Format, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+    let mut encoder = Encoder::new(format);
+    for log in logs {
+        export::export(log, &mut encoder, out, progress)?;
+    }
+    Ok(export::finish(encoder, out)?)
+}
+
+/// Writes beside the file and then puts it in place, so that nobody ever finds half of it.
+fn write_file(logs: &[Log], format: Format, path: &Path, force: bool, progress: &Progress) -> Result<(), CliError> {
+    let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
+    if path.exists() && !force {
+        return Err(CliError::new(format!("{} is there already", path.display())).hint("replace it with `--force`"));
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let temporary = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
+    let mut out = io::BufWriter::new(temporary);
+    write(logs, format, &mut out, progress)?;
+    let temporary = out.into_inner().map_err(|err| failed(err.into_error()))?;
+    temporary.as_file().sync_all().map_err(failed)?;
+    let file: File = temporary.persist(path).map_err(|err| failed(err.error))?;
+    share(&file).map_err(failed)
+}
+
+/// Temporary files are private; an export is an ordinary file.
+fn share(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,151 @@
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ArgGroup;
+use r1_event::Seq;
+use r1_runtime::control::proof::{self, Question, Verification};
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{self, BOLD, DIM, GOOD, NOTICE, print_json};
+use crate::render::text::one_line;
+use crate::target::Target;
+
+/// Prove that an event is in a log, or that a log extends an earlier state; check such a proof
+///
+/// A proof is a small JSON file that anyone checks offline with `--verify`. It carries the event, the
+/// hashes from it to the root, and, if the run is sealed or has a checkpoint at that size, the
+/// signature over the root. Without one, compare the root with one that you trust, or give a log to
+/// compare with (`--log`).
+#[derive(Debug, clap::Args)]
+#[command(
+    group = ArgGroup::new("question").required(true).args(["seq", "from_size", "verify"]),
+    after_long_help = "\
+Exit codes: 0 made or holds, 1 does not hold, 2 usage or I/O.
+
+Examples:
+  r1 log proof last --seq 7 -o event-7.json
+  r1 log proof last --from-size 100 -o grown.json
+  r1 log proof --verify event-7.json
+  r1 log proof --verify event-7.json --log run.cborseq"
+)]
+pub(crate) struct Args {
+    /// A run id (any unique prefix, or `last`) or a file
+    #[arg(value_name = "RUN|FILE", required_unless_present = "verify", conflicts_with = "verify")]
+    target: Option<String>,
+    /// Prove that this event is in the log
+    #[arg(long, value_name = "SEQ")]
+    seq: Option<u64>,
+    /// Prove that the log extends its own first events
+    #[arg(long, value_name = "SIZE")]
+    from_size: Option<u64>,
+    /// Over so many events, instead of all there are
+    #[arg(long, value_name = "SIZE", conflicts_with = "verify")]
+    size: Option<u64>,
+    /// Only this run of a file that has several
+    #[arg(long, value_name = "ID")]
+    run: Option<String>,
+    /// Where to write the proof; standard output if not given
+    #[arg(long, short, value_name = "FILE", conflicts_with = "verify")]
+    output: Option<PathBuf>,
+    /// Check this proof
+    #[arg(long, value_name = "FILE")]
+    verify: Option<PathBuf>,
+    /// Compare the proof's root with this log, a run or a file
+    #[arg(long, value_name = "RUN|FILE", requires = "verify")]
+    log: Option<String>,
+    /// Print what a proof shows as JSON
+    #[arg(long, requires = "verify")]
+    json: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    match (&args.verify, &args.target) {
+        (Some(file), _) => verify(file, &args, context).await,
+        (None, Some(target)) => prove(target, &args, context).await,
+        (None, None) => Err(CliError::new("no run is named")),
+    }
+}
+
+async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, CliError> {
+    let question = match (args.seq.map(Seq::new), args.from_size) {
+        (Some(Some(seq)), _) => Question::Inclusion(seq),
+        (Some(None), _) => return Err(CliError::new("events are counted from 1")),
+        (None, older) => Question::Consistency { older: older.unwrap_or(0) },
+    };
+    let (log, _store) = Target::open(context, target).await?.only(args.run.as_deref())?.single()?;
+    let file = proof::prove(log, question, args.size, &context.keyring()?).await?;
+    let unsigned = file.signature.is_none();
+    match &args.output {
+        Some(path) => fs::write(path, file.to_json())
+            .map_err(|err| CliError::new(format!("cannot write {}", path.display())).because(err))?,
+        None => std::io::stdout().lock().write_all(file.to_json().as_bytes())?,
+    }
+    if unsigned {
+        output::note(
+            "nobody has signed this root yet: `r1 log checkpoint RUN` does, and a proof made then carries the signature",
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct Report {
+    ok: bool,
+    #[serde(flatten)]
+    verification: Verification,
+    /// Whether the root is that of the log given with `--log`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_agrees: Option<bool>,
+}
+
+async fn verify(file: &Path, args: &Args, context: &Context) -> Result<Exit, CliError> {
+    let json = fs::read(file).map_err(|err| CliError::new(format!("cannot read {}", file.display())).because(err))?;
+    let verification = proof::verify(&json, &context.keyring()?)?;
+    let log_agrees = match &args.log {
+        None => None,
+        Some(target) => {
+            let target = Target::open(context, target).await?.only(args.run.as_deref())?;
+            let (log, _store) = target.only(Some(&verification.run_id))?.single()?;
+            let root = tokio::task::block_in_place(|| proof::root_at(&log, verification.size))?;
+            Some(root.is_some_and(|root| root.to_string() == verification.root))
+        }
+    };
+    let ok = log_agrees != Some(false);
+    let report = Report { ok, verification, log_agrees };
+    if args.json {
+        print_json(&report)?
+    } else {
+        print(&report)?
+    }
+    Ok(if ok { Exit::Ok } else { Exit::Failed })
+}
+
+fn print(report: &Report) -> Result<(), CliError> {
+    let Report { ok, verification, log_agrees } = report;
+    let mut out = output::stdout();
+    if *ok {
+        writeln!(out, "{GOOD}proof holds{GOOD:#}  {}", verification.statement)?;
+    } else {
+        let bad = output::BAD;
+        writeln!(out, "{bad}log differs{bad:#}  the proof is sound in itself, but the log has another root")?;
+    }
+    writeln!(out, "  {DIM}run{DIM:#}    {BOLD}{}{BOLD:#}", verification.run_id)?;
+    writeln!(out, "  {DIM}root{DIM:#}   {}", verification.root)?;
+    if let Some(data) = &verification.data {
+        writeln!(out, "  {DIM}event{DIM:#}  {}", one_line(&data.to_string(), 160))?;
+    }
+    let trust = match (&verification.signed_by, verification.key_known, log_agrees) {
+        (Some(key), true, _) => format!("the root is signed by {key}, which is in your keyring"),
+        (Some(key), false, _) => {
+            format!("{NOTICE}the root is signed by {key}, which is not in your keyring{NOTICE:#}")
+        }
+        (None, _, Some(true)) => "the root is that of the log".into(),
+        (None, _, _) => format!("{NOTICE}nobody vouches for the root: compare it with one you trust{NOTICE:#}"),
+    };
+    writeln!(out, "  {DIM}trust{DIM:#}  {trust}")?;
+    Ok(out.flush()?)
+}

@@ -1,0 +1,55 @@
+use std::io::Write as _;
+use std::pin::pin;
+
+use futures_util::StreamExt as _;
+use r1_event::Seq;
+use r1_runtime::control::view::Viewer;
+use r1_runtime::location::Purpose;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{self, write_json};
+use crate::render::event;
+use crate::target::stored_run;
+
+/// Follow a run: what happened so far, then everything as it happens
+///
+/// Ends when the run does. Nothing is skipped or shown twice, however fast the run writes.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 tail last
+  r1 tail last --from 120
+  r1 tail 01K0E8 --json | jq -c '{seq, type}'")]
+pub(crate) struct Args {
+    /// A run id: any unique prefix, or `last`
+    run: String,
+    /// Start at this event
+    #[arg(long, default_value_t = 1, value_name = "SEQ")]
+    from: u64,
+    /// Print one JSON object per event
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let from = Seq::new(args.from).ok_or_else(|| CliError::new("events are counted from 1"))?;
+    let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
+    let viewer = Viewer::new(&store.side_records(&run).await?);
+    let mut events = pin!(r1_store::tail(store, run, from));
+    let mut position = args.from;
+    let mut out = output::stdout();
+    while let Some(record) = events.next().await {
+        let view = viewer.view(&record?, position);
+        position = view.seq + 1;
+        if args.json {
+            write_json(&mut out, &view)?;
+        } else {
+            writeln!(out, "{}", event::line(&view))?;
+        }
+        // Whoever follows wants to see each event now.
+        out.flush()?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,305 @@
+//! Failures as a person reads them: what happened, why, and what to do next. Worded once, here.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use r1_runtime::ResolveError;
+use r1_runtime::control::checkpoint::CheckpointError;
+use r1_runtime::control::export::ExportError;
+use r1_runtime::control::import::ImportError;
+use r1_runtime::control::proof::{ProveError, VerifyError};
+use r1_runtime::control::prune::PruneError;
+use r1_runtime::control::redact::RedactError;
+use r1_runtime::home::HomeError;
+use r1_runtime::keys::KeysError;
+use r1_runtime::location::LocationError;
+use r1_runtime::source::SourceError;
+use r1_runtime::world::NoRandomness;
+use r1_runtime::writer::WriterError;
+use r1_store::{LeaseError, OpenError, StoreError};
+
+use crate::exit::Exit;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    message: String,
+    cause: Option<Box<dyn Error + Send + Sync>>,
+    hint: Option<String>,
+    exit: Exit,
+}
+
+impl CliError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), cause: None, hint: None, exit: Exit::Usage }
+    }
+
+    pub(crate) fn because(mut self, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.cause = Some(cause.into());
+        self
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// For an answer that is no, rather than a failure to answer.
+    const fn failed(mut self) -> Self {
+        self.exit = Exit::Failed;
+        self
+    }
+
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+
+    pub(crate) fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Every cause, outermost first, each said once.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut next = self.cause.as_deref().map(|cause| cause as &dyn Error);
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            if text != self.message && causes.last() != Some(&text) {
+                causes.push(text);
+            }
+            next = cause.source();
+        }
+        causes
+    }
+
+    /// Whether all that went wrong is that nobody reads our output any more.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        let mut next = self.cause.as_deref().map(|cause| cause as &dyn Error);
+        while let Some(cause) = next {
+            if cause.downcast_ref::<io::Error>().is_some_and(|err| err.kind() == io::ErrorKind::BrokenPipe) {
+                return true;
+            }
+            next = cause.source();
+        }
+        false
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Takes an error's own words as the message, and its causes as ours.
+fn worded(err: impl Error + Send + Sync + 'static) -> CliError {
+    CliError::new(err.to_string()).because(err)
+}
+
+impl From<io::Error> for CliError {
+    fn from(err: io::Error) -> Self {
+        Self::new("cannot write the output").because(err)
+    }
+}
+
+impl From<NoRandomness> for CliError {
+    fn from(err: NoRandomness) -> Self {
+        worded(err)
+    }
+}
+
+impl From<HomeError> for CliError {
+    fn from(err: HomeError) -> Self {
+        worded(err).hint("set R1_HOME to a directory that you can write to")
+    }
+}
+
+impl From<KeysError> for CliError {
+    fn from(err: KeysError) -> Self {
+        match err {
+            KeysError::Home(err) => err.into(),
+            KeysError::Randomness(err) => err.into(),
+            err @ (KeysError::Io { .. } | KeysError::Refused { .. }) => worded(err).hint("see `r1 doctor`"),
+        }
+    }
+}
+
+impl From<LocationError> for CliError {
+    fn from(err: LocationError) -> Self {
+        match err {
+            LocationError::Home(err) => err.into(),
+            LocationError::Open(err) => err.into(),
+            err @ LocationError::Missing { .. } => {
+                worded(err).hint("name another with `--store`, or see what r1 does with `r1 demo`")
+            }
+        }
+    }
+}
+
+impl From<OpenError> for CliError {
+    fn from(err: OpenError) -> Self {
+        let hint = match &err {
+            OpenError::Foreign { .. } => "name an R1 store with `--store`; `r1 log validate FILE` reads other logs",
+            OpenError::Newer { .. } => "the store was left as it is",
+            OpenError::Damaged { .. } => "restore a backup; what can be read, `r1 log export` saves",
+            OpenError::Unavailable { .. } => {
+                "check that it exists, that you may write there, and that the disk has room"
+            }
+        };
+        worded(err).hint(hint)
+    }
+}
+
+impl From<StoreError> for CliError {
+    fn from(err: StoreError) -> Self {
+        let hint = match &err {
+            StoreError::NoRun { .. } => Some("list the runs with `r1 runs`"),
+            StoreError::NoEvent { .. } => Some("see its events with `r1 log show RUN`"),
+            StoreError::Damaged { .. } => Some("find out more with `r1 log validate RUN`"),
+            StoreError::Backend { .. } => Some("see `r1 doctor`"),
+            StoreError::Refused { .. } | StoreError::Poisoned { .. } | StoreError::Closed => None,
+        };
+        let error = worded(err);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
+        }
+    }
+}
+
+impl From<LeaseError> for CliError {
+    fn from(err: LeaseError) -> Self {
+        match err {
+            LeaseError::Store(err) => err.into(),
+            err @ LeaseError::Held { .. } => worded(err).hint("try again when it has ended, or stop that process"),
+            err @ LeaseError::Lost { .. } => worded(err),
+        }
+    }
+}
+
+impl From<WriterError> for CliError {
+    fn from(err: WriterError) -> Self {
+        match err {
+            WriterError::Lease(err) => err.into(),
+            WriterError::Store(err) => err.into(),
+            err @ (WriterError::Chain(_) | WriterError::Append(_)) => worded(err),
+        }
+    }
+}
+
+impl From<ResolveError> for CliError {
+    fn from(err: ResolveError) -> Self {
+        let hint = match err {
+            ResolveError::Store(err) => return err.into(),
+            ResolveError::NotFound { .. } => "list the runs with `r1 runs`".into(),
+            ResolveError::Ambiguous { ref matches, ref shortest, .. } => {
+                let ids: Vec<_> = matches.iter().map(ToString::to_string).collect();
+                format!("type more of the id, for example `{shortest}`; it could be {}", ids.join(", "))
+            }
+            ResolveError::NoRuns => "see what r1 does with `r1 demo`".into(),
+        };
+        worded(err).hint(hint)
+    }
+}
+
+impl From<SourceError> for CliError {
+    fn from(err: SourceError) -> Self {
+        const READABLE: &str =
+            "r1 reads its own stores and exports, CBOR sequences, and Starling's databases and NDJSON exports";
+        let hint = match err {
+            SourceError::Store(err) => return err.into(),
+            SourceError::Directory { .. } => "name a file in it, or use it as a store with `--store`",
+            SourceError::Empty { .. } | SourceError::Foreign { .. } | SourceError::NotALog { .. } => READABLE,
+            SourceError::Changed { .. } => "try again when nobody writes to it",
+            SourceError::Io { .. } | SourceError::Database { .. } => "check that it exists and that you may read it",
+        };
+        worded(err).hint(hint)
+    }
+}
+
+impl From<ExportError> for CliError {
+    fn from(err: ExportError) -> Self {
+        match err {
+            ExportError::Source(err) => err.into(),
+            ExportError::Output(err) => err.into(),
+        }
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(err: ImportError) -> Self {
+        match err {
+            ImportError::Source(err) => err.into(),
+            ImportError::Lease(err) => err.into(),
+            ImportError::Store(err) => err.into(),
+            err @ ImportError::Corrupt(_) => worded(err).failed().hint("see what is wrong with `r1 log validate FILE`"),
+            err @ ImportError::Different { .. } => {
+                worded(err).failed().hint("keep both by importing into another store with `--store`")
+            }
+            err @ ImportError::Pruned { .. } => {
+                worded(err).hint("`r1 log show` and `r1 log validate` read the file as it is")
+            }
+            err @ (ImportError::NoName | ImportError::Chain(_) | ImportError::Append(_)) => worded(err),
+        }
+    }
+}
+
+impl From<ProveError> for CliError {
+    fn from(err: ProveError) -> Self {
+        match err {
+            ProveError::Source(err) => err.into(),
+            err @ (ProveError::Tree(_) | ProveError::Short { .. }) => {
+                worded(err).hint("see how many events there are with `r1 runs`")
+            }
+            err @ ProveError::Pruned => worded(err).hint("events that are still there can be proved"),
+        }
+    }
+}
+
+impl From<VerifyError> for CliError {
+    fn from(err: VerifyError) -> Self {
+        match err {
+            err @ (VerifyError::NotAProof(_) | VerifyError::Newer { .. }) => {
+                worded(err).hint("proofs are made with `r1 log proof RUN --seq N`")
+            }
+            err @ (VerifyError::Field(_)
+            | VerifyError::OtherEvent { .. }
+            | VerifyError::Payload { .. }
+            | VerifyError::NotIncluded { .. }
+            | VerifyError::NotConsistent { .. }
+            | VerifyError::Signature { .. }) => worded(err).failed(),
+        }
+    }
+}
+
+impl From<CheckpointError> for CliError {
+    fn from(err: CheckpointError) -> Self {
+        match err {
+            CheckpointError::Store(err) => err.into(),
+            err @ CheckpointError::Empty { .. } => worded(err),
+        }
+    }
+}
+
+impl From<PruneError> for CliError {
+    fn from(err: PruneError) -> Self {
+        match err {
+            PruneError::Source(err) => err.into(),
+            PruneError::Store(err) => err.into(),
+            err @ PruneError::Corrupt(_) => worded(err).failed().hint("see what is wrong with `r1 log validate RUN`"),
+            err @ (PruneError::Open { .. } | PruneError::Terminal { .. } | PruneError::Nothing { .. }) => worded(err),
+        }
+    }
+}
+
+impl From<RedactError> for CliError {
+    fn from(err: RedactError) -> Self {
+        match err {
+            RedactError::Writer(err) => err.into(),
+            RedactError::Randomness(err) => err.into(),
+            RedactError::Store(err) => err.into(),
+            err @ (RedactError::Protected { .. } | RedactError::V1 { .. } | RedactError::Nothing { .. }) => worded(err),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! `r1`: what was typed becomes calls of the control layer, and what they return becomes text.
+
+mod args;
+mod commands;
+mod context;
+mod environment;
+mod error;
+mod exit;
+mod output;
+mod progress;
+mod render;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::Cli;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let exit = match run(cli) {
+        Ok(exit) => exit,
+        // Whoever read our output has seen enough.
+        Err(err) if err.is_closed_pipe() => Exit::Ok,
+        Err(err) => {
+            output::print_error(&err);
+            err.exit()
+        }
+    };
+    exit.into()
+}
+
+fn run(cli: Cli) -> Result<Exit, CliError> {
+    let context = Context::new(cli.global)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|err| CliError::new("cannot start worker threads").because(err))?;
+    runtime.block_on(commands::run(cli.command, &context))
+}

@@ -1,0 +1,6 @@
+//! Values as text for people.
+
+pub(crate) mod event;
+pub(crate) mod text;
+pub(crate) mod time;
+pub(crate) mod verdict;

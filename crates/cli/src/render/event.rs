@@ -1,0 +1,81 @@
+//! One event in one line.
+
+use r1_runtime::control::view::EventView;
+use serde_json::Value;
+
+use super::text::one_line;
+use super::time::time_of_day;
+use crate::output::{BAD, BOLD, DIM, GOOD, NAME, NOTICE};
+
+/// How much of what an event says fits in its line.
+const WIDTH: usize = 100;
+
+/// `seq  time  type  what it says`.
+pub(crate) fn line(event: &EventView) -> String {
+    let EventView { seq, ts, type_name, .. } = event;
+    let style = match type_name.as_str() {
+        "run.finished" => GOOD,
+        "run.failed" | "run.cancelled" | "log.unreadable" => BAD,
+        "user.message" => BOLD,
+        name if name.ends_with("failed") || name.ends_with("timed_out") || name.ends_with("exceeded") => NOTICE,
+        name if name.starts_with("redaction.") => NOTICE,
+        _ => NAME,
+    };
+    let time = if event.damaged { "--:--:--.---".into() } else { time_of_day(*ts) };
+    let name = one_line(type_name, 60);
+    let said = one_line(&summary(event), WIDTH);
+    format!("{seq:>6}  {DIM}{time}{DIM:#}  {style}{name:<26}{style:#}  {said}").trim_end().to_owned()
+}
+
+fn summary(event: &EventView) -> String {
+    let data = &event.data;
+    let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if event.damaged {
+        return "the header of this event cannot be read".into();
+    }
+    if event.erased {
+        return match data.pointer("/redaction/seq").zip(data.pointer("/redaction/run_id")) {
+            Some((seq, run)) => format!("erased, as event {seq} of {} says", run.as_str().unwrap_or_default()),
+            None => "erased".into(),
+        };
+    }
+    match event.type_name.as_str() {
+        "run.queued" | "run.started" if data.get("goal").is_some() => text("goal"),
+        "user.message" | "assistant.thinking_complete" => text("content"),
+        "turn.started" => text("turn_id"),
+        "turn.completed" => match (text("text"), data.get("tool_uses").and_then(Value::as_array)) {
+            (said, Some(uses)) if said.is_empty() => uses.iter().map(planned).collect::<Vec<_>>().join(", "),
+            (said, _) => said,
+        },
+        "tool.invoked" => planned(data),
+        "tool.completed" => format!("{} {}", plain(&data["result"]), milliseconds(data)),
+        "tool.failed" | "tool.timed_out" | "tool.cancelled" | "run.failed" => text("error"),
+        "run.finished" => text("final_text"),
+        "run.cancelled" => text("reason"),
+        "run.side_effect" => format!("{} = {}", text("name"), plain(&data["value"])),
+        "cost.budget_exceeded" => format!("{}: {} of {}", text("limit"), data["actual"], data["cap"]),
+        "redaction.applied" => format!("{} by {}: {}", data["sequences"], text("by"), text("reason")),
+        _ => plain(data),
+    }
+}
+
+fn planned(call: &Value) -> String {
+    format!("{} {}", call["tool"].as_str().unwrap_or_default(), plain(&call["args"]))
+}
+
+fn milliseconds(data: &Value) -> String {
+    data.get("duration_ms")
+        .and_then(Value::as_i64)
+        .filter(|ms| *ms > 0)
+        .map(|ms| format!("({ms} ms)"))
+        .unwrap_or_default()
+}
+
+/// A text as it is, anything else as JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

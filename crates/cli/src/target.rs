@@ -1,0 +1,96 @@
+//! What a command is to look at: a run of the store, or a file.
+
+use std::path::Path;
+
+use r1_event::RunId;
+use r1_runtime::location::{LocationError, Purpose, StoreLocation};
+use r1_runtime::resolve;
+use r1_runtime::source::{Log, LogFile, StoredRun, open_file};
+use r1_store::{RunFilter, SharedStore};
+
+use crate::context::Context;
+use crate::error::CliError;
+
+/// Logs to look at, and the store they are in, if they are in one.
+pub(crate) struct Target {
+    pub(crate) logs: Vec<Log>,
+    pub(crate) store: Option<SharedStore>,
+}
+
+impl Target {
+    /// Finds what `given` names: a file if there is one, otherwise a run of the store.
+    pub(crate) async fn open(context: &Context, given: &str) -> Result<Self, CliError> {
+        let path = Path::new(given);
+        if path.exists() {
+            return match open_file(path)? {
+                LogFile::Logs(logs) => Ok(Self { logs, store: None }),
+                LogFile::Store(path) => Self::all(StoreLocation::Sqlite(path).open(Purpose::Inspect).await?).await,
+            };
+        }
+        let no_file = |err: CliError| {
+            let looks_like_a_path = given.contains(['/', '\\']) || path.extension().is_some();
+            if looks_like_a_path { CliError::new(format!("there is no file `{given}`")) } else { err }
+        };
+        let store = match context.location.open(Purpose::Read).await {
+            Ok(store) => store,
+            Err(err @ LocationError::Missing { .. }) => return Err(no_file(err.into())),
+            Err(err) => return Err(err.into()),
+        };
+        let run = resolve(&store, given).await.map_err(|err| no_file(err.into()))?;
+        let log = StoredRun::open(store.clone(), run).await?;
+        Ok(Self { logs: vec![Log::Stored(log)], store: Some(store) })
+    }
+
+    /// Every run of a store, oldest first.
+    pub(crate) async fn all(store: SharedStore) -> Result<Self, CliError> {
+        let mut logs = Vec::new();
+        let mut after = None;
+        loop {
+            let page = store.list(RunFilter { after, limit: 1000, ..RunFilter::default() }).await?;
+            for run in &page.runs {
+                logs.push(Log::Stored(StoredRun::open(store.clone(), run.run_id.clone()).await?));
+            }
+            match page.next {
+                Some(next) if !page.runs.is_empty() => after = Some(next),
+                _ => break,
+            }
+        }
+        logs.reverse();
+        Ok(Self { logs, store: Some(store) })
+    }
+
+    /// Keeps only the run that begins with `prefix`.
+    pub(crate) fn only(mut self, prefix: Option<&str>) -> Result<Self, CliError> {
+        if let Some(prefix) = prefix {
+            let fits =
+                |id: &str| id.starts_with(prefix) || id.strip_prefix("run_").is_some_and(|id| id.starts_with(prefix));
+            self.logs.retain(|log| log.run_id().is_some_and(fits));
+            if self.logs.is_empty() {
+                return Err(CliError::new(format!("no run in it matches `{prefix}`")));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The one log of a target that must have just one.
+    pub(crate) fn single(mut self) -> Result<(Log, Option<SharedStore>), CliError> {
+        match (self.logs.pop(), self.logs.len()) {
+            (None, _) => Err(CliError::new("there are no runs in it")),
+            (Some(log), 0) => Ok((log, self.store)),
+            (Some(_), others) => {
+                Err(CliError::new(format!("there are {} runs in it", others + 1)).hint("choose one with `--run ID`"))
+            }
+        }
+    }
+}
+
+/// A run of the store, by what was typed.
+pub(crate) async fn stored_run(
+    context: &Context,
+    given: &str,
+    purpose: Purpose,
+) -> Result<(SharedStore, RunId), CliError> {
+    let store = context.open_store(purpose).await?;
+    let run = resolve(&store, given).await?;
+    Ok((store, run))
+}

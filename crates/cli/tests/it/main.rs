@@ -1,0 +1,13 @@
+//! The real binary, as its user meets it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
+
+mod bad_input;
+mod exchange;
+mod house_keeping;
+mod looking;
+mod proofs;
+mod starling;
+mod support;
+mod validate;
+mod words;

@@ -1,0 +1,179 @@
+//! Logs as files, without losing a byte.
+//!
+//! A file is a sequence of [`Item`]s: the events of a run, then what is kept beside its log. An
+//! [`Encoder`] writes them one at a time, a [`Decoder`] takes the file's bytes as they come and gives
+//! the items back; neither holds more than one item. Three formats carry the same content:
+//!
+//! - `cborseq`: an RFC 8742 sequence; v2 events as `[header, payload]`, v1 events as their envelope,
+//!   side records as maps with the text key `record`;
+//! - `ndjson`: the same items as one JSON object per line, bytes in base64, and beside them what the
+//!   event says in plain JSON, for people; reading looks at the bytes only;
+//! - `json`: one array of those objects.
+
+mod cborseq;
+mod decode;
+mod json;
+mod objects;
+mod readable;
+mod sniff;
+
+use std::fmt;
+use std::str::FromStr;
+
+pub use decode::Decoder;
+pub use readable::{diagnostic, readable_payload, readable_value};
+pub use sniff::{FileKind, SNIFF_LEN, sniff};
+
+use crate::cbor::Malformed;
+use crate::payload::MAX_PAYLOAD;
+use crate::record::Record;
+use crate::side_record::SideRecord;
+use crate::v1::MalformedEnvelope;
+use crate::v1::ndjson::ReadLineError;
+
+/// One item of a file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An event.
+    Event(Record),
+    /// A fact beside the log.
+    Side(SideRecord),
+}
+
+/// How a file holds a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A CBOR sequence.
+    Cborseq,
+    /// One JSON object per line.
+    Ndjson,
+    /// One JSON array.
+    Json,
+}
+
+impl Format {
+    /// The largest item a reader takes: the largest payload, and room for what is around it.
+    #[must_use]
+    pub const fn max_item(self) -> usize {
+        match self {
+            Self::Cborseq => MAX_PAYLOAD + (64 << 10),
+            // Base64 of the payload, and its text once more, where every character may be escaped.
+            Self::Ndjson | Self::Json => 8 * MAX_PAYLOAD,
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cborseq => "cborseq",
+            Self::Ndjson => "ndjson",
+            Self::Json => "json",
+        })
+    }
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(text: &str) -> Result<Self, UnknownFormat> {
+        match text {
+            "cborseq" => Ok(Self::Cborseq),
+            "ndjson" => Ok(Self::Ndjson),
+            "json" => Ok(Self::Json),
+            _ => Err(UnknownFormat),
+        }
+    }
+}
+
+/// A text that names no format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the formats are cborseq, ndjson and json")]
+pub struct UnknownFormat;
+
+/// Writes items in one format.
+#[derive(Clone, Debug)]
+pub struct Encoder {
+    format: Format,
+    items: u64,
+}
+
+impl Encoder {
+    /// Nothing written yet.
+    #[must_use]
+    pub const fn new(format: Format) -> Self {
+        Self { format, items: 0 }
+    }
+
+    /// Appends one item.
+    pub fn item(&mut self, item: &Item, out: &mut Vec<u8>) {
+        match self.format {
+            Format::Cborseq => cborseq::write(item, out),
+            Format::Ndjson => {
+                json::write(item, out);
+                out.push(b'\n');
+            }
+            Format::Json => {
+                out.extend_from_slice(if self.items == 0 { b"[\n" } else { b",\n" });
+                json::write(item, out);
+            }
+        }
+        self.items += 1;
+    }
+
+    /// Appends what closes the file.
+    pub fn finish(self, out: &mut Vec<u8>) {
+        match (self.format, self.items) {
+            (Format::Json, 0) => out.extend_from_slice(b"[]\n"),
+            (Format::Json, _) => out.extend_from_slice(b"\n]\n"),
+            (Format::Cborseq | Format::Ndjson, _) => {}
+        }
+    }
+}
+
+/// Why a file could not be read further, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at byte {offset}: {problem}")]
+pub struct ExchangeError {
+    /// Where the item in question begins, or the byte that is wrong if that can be told.
+    pub offset: u64,
+    /// What is wrong.
+    pub problem: ExchangeProblem,
+}
+
+/// What can be wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExchangeProblem {
+    /// It ends too early.
+    #[error("the file ends inside an item")]
+    CutOff,
+    /// Something else than an item stands there.
+    #[error("expected {expected}, found {found}")]
+    Unexpected {
+        /// What should stand there.
+        expected: &'static str,
+        /// What does.
+        found: String,
+    },
+    /// An item is larger than any that may be in a log.
+    #[error("an item of more than {limit} bytes is larger than any event may be")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// A map that is no v1 event.
+    #[error("expected a v1 event: {0}")]
+    Envelope(MalformedEnvelope),
+    /// A line that is none of ours and none that Starling exports.
+    #[error("expected an event of R1 or of a Starling export: {0}")]
+    Line(ReadLineError),
+    /// The bytes are no CBOR.
+    #[error("{0}")]
+    Cbor(Malformed),
+    /// The text is no JSON, or a field holds something else than it should.
+    #[error("{0}")]
+    Json(String),
+}
+
+#[cfg(test)]
+mod tests;

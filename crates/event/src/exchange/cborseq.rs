@@ -1,0 +1,111 @@
+//! Items as CBOR.
+
+use bytes::Bytes;
+
+use super::{ExchangeProblem, Item};
+use crate::cbor::scan::item_end;
+use crate::cbor::{Malformed, Reader, Rules, write};
+use crate::record::{Record, Version};
+use crate::side_record::SideRecord;
+use crate::v1;
+
+/// How every v1 event begins that Starling wrote: six keys, the first of them `ts`.
+const V1_START: &[u8] = b"\xa6\x62ts";
+
+/// Appends one item.
+pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
+    match item {
+        Item::Side(record) => out.extend_from_slice(&record.encode()),
+        Item::Event(record) => match record.version() {
+            Some(Version::V1) => out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref())),
+            // A damaged header is not for an exporter to judge: it goes out as it is.
+            Some(Version::V2) | None => {
+                write::array(out, 2);
+                out.extend_from_slice(&record.header);
+                match &record.payload {
+                    Some(payload) => write::bytes(out, payload),
+                    None => write::null(out),
+                }
+            }
+        },
+    }
+}
+
+/// Where the first item of `bytes` ends; nothing is demanded but that it is well-formed.
+pub(super) fn end(bytes: &[u8]) -> Result<usize, Malformed> {
+    item_end(bytes, Rules::WELL_FORMED)
+}
+
+/// Reads exactly one item.
+pub(super) fn read(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
+    match bytes.first().map(|first| first >> 5) {
+        Some(4) => read_v2(bytes).map(Item::Event),
+        // Starling takes any map for an event, so a record beside the log is looked for first.
+        Some(5) if !bytes.starts_with(V1_START) && has_key(bytes, "record") => {
+            SideRecord::decode(bytes).map(Item::Side).map_err(ExchangeProblem::Cbor)
+        }
+        Some(5 | 6) => read_v1(bytes).map(Item::Event),
+        _ => Err(unexpected("an event or a record beside the log", bytes)),
+    }
+}
+
+fn read_v2(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
+    let wrong = || unexpected("an array of header and payload", bytes);
+    let mut reader = Reader::new(bytes);
+    if !reader.literal(&[0x82]) {
+        return Err(wrong());
+    }
+    let rest = &bytes[1..];
+    if rest.first().is_none_or(|first| first >> 5 != 5) {
+        return Err(unexpected("a header, which is a map", rest));
+    }
+    let (header, rest) = rest.split_at(end(rest).map_err(ExchangeProblem::Cbor)?);
+    let mut payload = Reader::new(rest);
+    let payload = if payload.literal(&[write::NULL]) {
+        None
+    } else {
+        let content = payload.canonical_bytes().ok_or_else(|| unexpected("a payload, a byte string or null", rest))?;
+        Some(Bytes::copy_from_slice(content))
+    };
+    Ok(Record { header: Bytes::copy_from_slice(header), payload })
+}
+
+/// Reads a v1 event as leniently as Starling does.
+fn read_v1(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
+    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), Rules::WRITABLE);
+    envelope.map(|envelope| envelope.record).map_err(ExchangeProblem::Envelope)
+}
+
+/// Whether the map in `bytes` has this text key.
+fn has_key(bytes: &[u8], key: &str) -> bool {
+    let mut expected = Vec::with_capacity(key.len() + 1);
+    write::text(&mut expected, key);
+    let mut reader = Reader::new(bytes);
+    let Ok(head) = reader.head() else { return false };
+    let mut rest = &bytes[reader.position()..];
+    for _ in 0..head.argument {
+        if rest.starts_with(&expected) {
+            return true;
+        }
+        for _ in 0..2 {
+            let Ok(end) = end(rest) else { return false };
+            rest = &rest[end..];
+        }
+    }
+    false
+}
+
+/// Says in CBOR's own words what stands where something else was expected.
+fn unexpected(expected: &'static str, found: &[u8]) -> ExchangeProblem {
+    let name = match found.first().map(|first| first >> 5) {
+        Some(0 | 1) => "an integer",
+        Some(2) => "a byte string",
+        Some(3) => "a text",
+        Some(4) => "an array",
+        Some(5) => "a map",
+        Some(6) => "a tagged item",
+        Some(_) => "a simple value",
+        None => "nothing",
+    };
+    ExchangeProblem::Unexpected { expected, found: name.into() }
+}

@@ -1,0 +1,136 @@
+//! Items as JSON objects.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+use super::readable::{readable_payload, readable_value};
+use super::{ExchangeProblem, Item};
+use crate::cbor::Value;
+use crate::kind::Kind;
+use crate::projection;
+use crate::record::{Record, Version};
+use crate::side_record::SideRecord;
+use crate::v1;
+
+/// What is written. Only the base64 members are read back; the rest is for people.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Object<'a> {
+    V2 { header: String, payload: Option<String>, seq: u64, ts: i64, r#type: String, data: serde_json::Value },
+    V1 { event: String, seq: u64, ts: i64, r#type: String, data: serde_json::Value },
+    Damaged { header: String, payload: Option<String> },
+    Side { record: &'a str, cbor: String, data: serde_json::Value },
+}
+
+/// Appends one item, without a line end.
+pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
+    let object = match item {
+        Item::Side(record) => side(record),
+        Item::Event(record) => match record.version() {
+            Some(Version::V1) => v1_event(record),
+            Some(Version::V2) => v2_event(record),
+            None => None,
+        }
+        .unwrap_or_else(|| Object::Damaged {
+            header: STANDARD.encode(&record.header),
+            payload: record.payload.as_ref().map(|payload| STANDARD.encode(payload)),
+        }),
+    };
+    // Strings, numbers and JSON values into memory: there is nothing that could fail.
+    let _ = serde_json::to_writer(out, &object);
+}
+
+fn v2_event(record: &Record) -> Option<Object<'static>> {
+    let header = record.header().ok()?;
+    let payload = record.payload.as_ref();
+    Some(Object::V2 {
+        header: STANDARD.encode(&record.header),
+        payload: payload.map(|payload| STANDARD.encode(payload)),
+        seq: header.seq.get(),
+        ts: header.ts.0,
+        r#type: projection::type_of(Version::V2, header.kind, payload).into_owned(),
+        data: payload.map_or_else(
+            || {
+                serde_json::json!({
+                    "erased": true,
+                    "payload_hash": header.payload_hash.to_string(),
+                    "payload_size": header.payload_size,
+                })
+            },
+            |payload| readable_payload(header.kind, payload),
+        ),
+    })
+}
+
+fn v1_event(record: &Record) -> Option<Object<'static>> {
+    let header = v1::Header::decode(&record.header)?;
+    let kind = Kind::from_number(header.kind.into());
+    let payload = record.payload.as_ref();
+    Some(Object::V1 {
+        event: STANDARD.encode(v1::splice(&record.header, record.payload.as_deref())),
+        seq: header.seq,
+        ts: header.ts,
+        r#type: projection::type_of(Version::V1, kind, payload).into_owned(),
+        data: payload.map_or(serde_json::Value::Null, |payload| readable_payload(kind, payload)),
+    })
+}
+
+fn side(record: &SideRecord) -> Object<'_> {
+    let cbor = record.encode();
+    let data = Value::decode(&cbor, crate::cbor::Rules::CANONICAL)
+        .map_or(serde_json::Value::Null, |value| readable_value(&value));
+    Object::Side { record: record.name(), cbor: STANDARD.encode(&cbor), data }
+}
+
+/// Which of the forms an object has, by its keys.
+#[derive(Deserialize)]
+struct Keys {
+    header: Option<IgnoredAny>,
+    event: Option<IgnoredAny>,
+    record: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct V2Bytes {
+    header: String,
+    payload: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct V1Bytes {
+    event: String,
+}
+
+#[derive(Deserialize)]
+struct SideBytes {
+    cbor: String,
+}
+
+/// Reads one object.
+pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
+    let keys: Keys = parse(text)?;
+    if keys.header.is_some() {
+        let V2Bytes { header, payload } = parse(text)?;
+        let payload = payload.map(|payload| bytes(&payload, "payload")).transpose()?;
+        Ok(Item::Event(Record { header: bytes(&header, "header")?.into(), payload: payload.map(Bytes::from) }))
+    } else if keys.event.is_some() {
+        let V1Bytes { event } = parse(text)?;
+        super::cborseq::read(&bytes(&event, "event")?)
+    } else if keys.record.is_some() {
+        let SideBytes { cbor } = parse(text)?;
+        SideRecord::decode(&bytes(&cbor, "cbor")?).map(Item::Side).map_err(ExchangeProblem::Cbor)
+    } else {
+        v1::ndjson::read_line(text).map(Item::Event).map_err(ExchangeProblem::Line)
+    }
+}
+
+fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, ExchangeProblem> {
+    serde_json::from_slice(text).map_err(|err| ExchangeProblem::Json(err.to_string()))
+}
+
+fn bytes(text: &str, key: &str) -> Result<Vec<u8>, ExchangeProblem> {
+    STANDARD.decode(text).map_err(|err| ExchangeProblem::Json(format!("`{key}` is not base64: {err}")))
+}

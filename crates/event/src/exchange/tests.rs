@@ -1,0 +1,157 @@
+use bytes::Bytes;
+use ed25519_dalek::SigningKey;
+use proptest::prelude::*;
+
+use super::*;
+use crate::chain::{Batch, Chain};
+use crate::id::{RunId, UnixNanos};
+use crate::payload::{Payload, RunCompleted, RunStarted, Typed, UserMessageAppended};
+use crate::{cbor, v1};
+
+const FORMATS: [Format; 3] = [Format::Cborseq, Format::Ndjson, Format::Json];
+
+fn run_id() -> RunId {
+    "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap()
+}
+
+fn v2_items(texts: &[String]) -> Vec<Item> {
+    let mut batch = Batch::new(&Chain::new(run_id()));
+    batch.push(UnixNanos(1), Payload::RunStarted(Box::default())).unwrap();
+    for text in texts {
+        let body = UserMessageAppended { content: text.clone(), ..Default::default() };
+        batch.push(UnixNanos(2), Payload::UserMessageAppended(body)).unwrap();
+    }
+    batch.push(UnixNanos(3), Payload::RunCompleted(RunCompleted::default())).unwrap();
+    let seal = batch.after().statement().unwrap().sign(&SigningKey::from_bytes(&[7; 32]));
+    let events = batch.records().iter().cloned().map(Item::Event);
+    let unknown = cbor::Value::object([("n", cbor::Value::Uint(4)), ("record", cbor::Value::text("notary"))]);
+    let beside = [SideRecord::Seal(seal.clone()), SideRecord::Checkpoint(seal), SideRecord::Other(unknown)];
+    events.chain(beside.into_iter().map(Item::Side)).collect()
+}
+
+fn v1_items() -> Vec<Item> {
+    let header = v1::Header { run_id: "01K0", seq: 1, prev_hash: None, ts: -5, kind: 1 };
+    let payload = Some(Bytes::from_static(b"\xa1\x61b\x18\x01"));
+    let first = Record { header: header.encode().into(), payload };
+    let header = v1::Header { seq: 2, prev_hash: Some(&[9; 32]), kind: 2, ..header };
+    let second = Record { header: header.encode().into(), payload: None };
+    vec![Item::Event(first), Item::Event(second)]
+}
+
+fn encode(format: Format, items: &[Item]) -> Vec<u8> {
+    let (mut encoder, mut out) = (Encoder::new(format), Vec::new());
+    items.iter().for_each(|item| encoder.item(item, &mut out));
+    encoder.finish(&mut out);
+    out
+}
+
+fn decode(format: Format, bytes: &[u8], piece: usize) -> Result<Vec<Item>, ExchangeError> {
+    let (mut decoder, mut items) = (Decoder::new(format), Vec::new());
+    for piece in bytes.chunks(piece.max(1)) {
+        decoder.push(piece);
+        while let Some(item) = decoder.next_item()? {
+            items.push(item);
+        }
+    }
+    decoder.end();
+    while let Some(item) = decoder.next_item()? {
+        items.push(item);
+    }
+    Ok(items)
+}
+
+proptest! {
+    #[test]
+    fn log_18_every_format_gives_back_the_same_items_in_pieces_of_any_size(
+        texts in prop::collection::vec(any::<String>(), 0..4),
+        piece in 1_usize..200,
+    ) {
+        for items in [v2_items(&texts), v1_items(), Vec::new()] {
+            for format in FORMATS {
+                let file = encode(format, &items);
+                prop_assert_eq!(decode(format, &file, piece).unwrap(), items.clone(), "{}", format);
+            }
+        }
+    }
+
+    #[test]
+    fn log_19_no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), piece in 1_usize..50) {
+        for format in FORMATS {
+            let _ = decode(format, &bytes, piece);
+        }
+    }
+}
+
+#[test]
+fn an_erased_payload_stays_erased() {
+    let Item::Event(record) = v2_items(&[]).remove(0) else { panic!("an event") };
+    let items = vec![Item::Event(Record { payload: None, ..record })];
+    for format in FORMATS {
+        assert_eq!(decode(format, &encode(format, &items), 7).unwrap(), items);
+    }
+}
+
+#[test]
+fn a_file_that_ends_inside_an_item_says_where_that_item_begins() {
+    for format in FORMATS {
+        let file = encode(format, &v2_items(&[]));
+        let first = encode(format, &v2_items(&[])[..1]).len() as u64;
+        let err = decode(format, &file[..file.len() - 9], 64).unwrap_err();
+        assert_eq!(err.problem, ExchangeProblem::CutOff, "{format}");
+        assert!(err.offset > first, "{format}: {err}");
+    }
+}
+
+#[test]
+fn what_is_no_item_is_named_with_its_place() {
+    let message = |format, bytes: &[u8]| decode(format, bytes, 9).unwrap_err().to_string();
+    assert_eq!(
+        message(Format::Cborseq, b"\x01"),
+        "at byte 0: expected an event or a record beside the log, found an integer"
+    );
+    assert_eq!(
+        message(Format::Cborseq, b"\x82\xa0\x01"),
+        "at byte 0: expected a payload, a byte string or null, found an integer"
+    );
+    assert_eq!(message(Format::Cborseq, b"\x9f"), "at byte 0: an item of indefinite length is not allowed at byte 0");
+    assert!(message(Format::Ndjson, b"{\"a\":1}").contains("expected an event of R1 or of a Starling export"));
+    assert_eq!(message(Format::Ndjson, b"\nx"), "at byte 1: expected `{`, found `x`");
+    assert_eq!(message(Format::Json, b"[ ] {"), "at byte 4: expected nothing after the closing `]`, found `{`");
+    assert!(message(Format::Ndjson, b"{\"header\":\"!\",\"payload\":null}").contains("`header` is not base64"));
+}
+
+#[test]
+fn an_item_larger_than_any_event_is_refused_without_being_gathered() {
+    let mut decoder = Decoder::new(Format::Cborseq);
+    decoder.push(b"\x82\xa0\x5b\x00\x00\x00\xff\xff\xff\xff\xff");
+    let piece = vec![0; 1 << 20];
+    let refused = (0..64).find_map(|_| {
+        decoder.push(&piece);
+        decoder.next_item().err()
+    });
+    assert!(matches!(refused.unwrap().problem, ExchangeProblem::TooLarge { .. }));
+}
+
+#[test]
+fn the_kind_of_a_file_is_told_by_its_first_bytes() {
+    let start = |format| sniff(&encode(format, &v2_items(&[])));
+    for format in FORMATS {
+        assert_eq!(start(format), FileKind::Log(format));
+    }
+    assert_eq!(sniff(&encode(Format::Cborseq, &v1_items())), FileKind::Log(Format::Cborseq));
+    assert_eq!(sniff(b"SQLite format 3\0..."), FileKind::Sqlite);
+    assert_eq!(sniff(b""), FileKind::Empty);
+    for foreign in [&b"\x7fELF"[..], b"PK\x03\x04", b"hello", b"\x89PNG", b"%PDF-1.7", b"\x00"] {
+        assert_eq!(sniff(foreign), FileKind::Unknown, "{foreign:?}");
+    }
+}
+
+#[test]
+fn data_for_people_spells_hashes_in_hex_and_content_in_base64() {
+    let body = RunStarted { params_hash: Some(Bytes::from_static(&[0xab])), goal: "x".into(), ..Default::default() };
+    let payload = Payload::RunStarted(Box::new(body));
+    assert_eq!(readable_payload(payload.kind(), &payload.encode())["params_hash"], "ab");
+    let data = cbor::Value::object([("b", cbor::Value::Bytes(vec![1])), ("f", cbor::Value::Float(f64::INFINITY))]);
+    let typed = Payload::Typed(Typed { r#type: "a.b".into(), data: (&data).into(), ..Default::default() });
+    assert_eq!(readable_payload(typed.kind(), &typed.encode()), serde_json::json!({"b": "AQ==", "f": "Infinity"}));
+}

@@ -1,0 +1,149 @@
+//! The envelope of a v1 event without its payload, and how the two come together.
+
+use crate::cbor::{Reader, write};
+use crate::id::Digest;
+
+/// The fields of a v1 envelope but for the payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header<'a> {
+    /// The run.
+    pub run_id: &'a str,
+    /// Position, from 1 in a sound log.
+    pub seq: u64,
+    /// `None` is written as null, which hashes differently from an empty byte string.
+    pub prev_hash: Option<&'a [u8]>,
+    /// Unix nanoseconds.
+    pub ts: i64,
+    /// What.
+    pub kind: u8,
+}
+
+pub(super) const TS: &[u8] = b"\x62ts";
+pub(super) const SEQ: &[u8] = b"\x63seq";
+pub(super) const KIND: &[u8] = b"\x64kind";
+pub(super) const RUN_ID: &[u8] = b"\x66run_id";
+pub(super) const PAYLOAD: &[u8] = b"\x67payload";
+pub(super) const PREV_HASH: &[u8] = b"\x69prev_hash";
+/// Heads of the map with and without `payload`.
+pub(super) const SIX_KEYS: &[u8] = &[0xa6];
+const FIVE_KEYS: &[u8] = &[0xa5];
+
+impl<'a> Header<'a> {
+    /// The canonical bytes: a map of five keys.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let Self { run_id, seq, prev_hash, ts, kind } = self;
+        let mut out = Vec::with_capacity(128);
+        out.extend_from_slice(FIVE_KEYS);
+        out.extend_from_slice(TS);
+        write::int(&mut out, *ts);
+        out.extend_from_slice(SEQ);
+        write::uint(&mut out, *seq);
+        out.extend_from_slice(KIND);
+        write::uint(&mut out, (*kind).into());
+        out.extend_from_slice(RUN_ID);
+        write::text(&mut out, run_id);
+        out.extend_from_slice(PREV_HASH);
+        match prev_hash {
+            Some(hash) => write::bytes(&mut out, hash),
+            None => write::null(&mut out),
+        }
+        out
+    }
+
+    /// Reads what [`Self::encode`] wrote; anything else is `None`.
+    #[must_use]
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        Self::decode_with_gap(bytes).map(|(header, _)| header)
+    }
+
+    /// Also tells where in `bytes` the payload belongs: `prev_hash` is the last key.
+    pub(super) fn decode_with_gap(bytes: &'a [u8]) -> Option<(Self, usize)> {
+        let mut reader = Reader::new(bytes);
+        literal(&mut reader, FIVE_KEYS)?;
+        let front = Front::read(&mut reader)?;
+        let gap = reader.position();
+        let prev_hash = read_prev_hash(&mut reader)?;
+        reader.is_at_end().then(|| (front.with(prev_hash), gap))
+    }
+}
+
+/// The keys before the payload.
+pub(super) struct Front<'a> {
+    ts: i64,
+    seq: u64,
+    kind: u8,
+    run_id: &'a str,
+}
+
+impl<'a> Front<'a> {
+    /// Reads the keys before the payload in their canonical form.
+    pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
+        literal(reader, TS)?;
+        let ts = reader.canonical_int()?;
+        literal(reader, SEQ)?;
+        let seq = reader.canonical_uint()?;
+        literal(reader, KIND)?;
+        let kind = reader.canonical_uint()?.try_into().ok()?;
+        literal(reader, RUN_ID)?;
+        let run_id = reader.canonical_text()?;
+        Some(Self { ts, seq, kind, run_id })
+    }
+
+    pub(super) const fn with(self, prev_hash: Option<&'a [u8]>) -> Header<'a> {
+        let Self { ts, seq, kind, run_id } = self;
+        Header { run_id, seq, prev_hash, ts, kind }
+    }
+}
+
+/// Reads the last key in its canonical form.
+#[inline]
+pub(super) fn read_prev_hash<'a>(reader: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
+    literal(reader, PREV_HASH)?;
+    if reader.literal(&[write::NULL]) { Some(None) } else { reader.canonical_bytes().map(Some) }
+}
+
+#[inline]
+pub(super) fn literal(reader: &mut Reader<'_>, expected: &[u8]) -> Option<()> {
+    reader.literal(expected).then_some(())
+}
+
+/// The whole canonical envelope from its two parts; a missing payload is null.
+#[must_use]
+pub fn splice(header: &[u8], payload: Option<&[u8]>) -> Vec<u8> {
+    let gap = Header::decode_with_gap(header).map_or(header.len(), |(_, gap)| gap);
+    let mut out = Vec::with_capacity(header.len() + PAYLOAD.len() + payload.map_or(1, <[u8]>::len));
+    for part in parts(header, gap, payload) {
+        out.extend_from_slice(part);
+    }
+    out
+}
+
+/// The event hash.
+pub(super) fn hash(header: &[u8], gap: usize, payload: Option<&[u8]>) -> Digest {
+    let parts = parts(header, gap, payload);
+    // Most events are small, and copying them together costs less than hashing in steps.
+    let mut envelope = [0; 2048];
+    let mut len = 0;
+    for part in parts {
+        let Some(free) = envelope.get_mut(len..len + part.len()) else { return hash_in_steps(parts) };
+        free.copy_from_slice(part);
+        len += part.len();
+    }
+    Digest::blake3(&envelope[..len])
+}
+
+fn hash_in_steps(parts: [&[u8]; 5]) -> Digest {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    Digest::new(*hasher.finalize().as_bytes())
+}
+
+fn parts<'a>(header: &'a [u8], gap: usize, payload: Option<&'a [u8]>) -> [&'a [u8]; 5] {
+    // An empty payload is written like a missing one.
+    let payload = payload.filter(|bytes| !bytes.is_empty()).unwrap_or(&[write::NULL]);
+    let (front, back) = header.split_at(gap);
+    [SIX_KEYS, front.get(1..).unwrap_or_default(), PAYLOAD, payload, back]
+}

@@ -1,0 +1,98 @@
+//! A v1 log in order: Starling's verdict, what Starling does not see, and what someone signed.
+
+use super::findings::Findings;
+use super::vouchers::Vouchers;
+use super::{Ending, Options};
+use crate::finding::{Finding, Integrity, Part, State, Verdict};
+use crate::id::Digest;
+use crate::merkle::{Blake3, Frontier, TreeHash as _};
+use crate::side_record::SideRecord;
+use crate::v1::{Examined, NotV1, Outcome, Validator};
+
+/// The state of a check, in memory that does not grow with the log.
+#[derive(Debug)]
+pub(super) struct LogCheck {
+    events: Validator,
+    /// Over every event by its hash: what seals and checkpoints of a v1 log name.
+    tree: Frontier<Blake3>,
+    vouchers: Vouchers,
+    findings: Findings,
+}
+
+impl LogCheck {
+    pub(super) fn new(side_records: &[SideRecord]) -> Self {
+        let mut check = Self {
+            events: Validator::default(),
+            tree: Frontier::default(),
+            vouchers: Vouchers::default(),
+            findings: Findings::default(),
+        };
+        for record in side_records {
+            match record {
+                SideRecord::Seal(seal) => check.vouchers.add(seal, true),
+                SideRecord::Checkpoint(seal) => check.vouchers.add(seal, false),
+                SideRecord::Erase(_) | SideRecord::Prune(_) | SideRecord::Other(_) => {
+                    check.findings.push(Finding::new(
+                        Part::Integrity,
+                        "record_misplaced",
+                        None,
+                        format!("a `{}` record stands beside a v1 log, which can have none", record.name()),
+                    ))
+                }
+            }
+        }
+        check
+    }
+
+    /// Takes the next event, or what stands in its place.
+    pub(super) fn observe(&mut self, examined: Result<Examined, NotV1>) {
+        let place = self.tree.size() + 1;
+        let hash = match &examined {
+            Ok(event) => event.hash(),
+            Err(_) => None,
+        };
+        // An event without a hash broke the log already; zeros keep its place.
+        let hash = hash.unwrap_or(Digest::new([0; 32]));
+        self.tree.push(Blake3::leaf(hash.as_bytes()));
+        match examined {
+            Ok(event) => self.events.observe(&event, self.findings.list()),
+            Err(not_v1) => {
+                let message = format!("event {place} cannot be read: {not_v1}");
+                self.findings.push(Finding::new(Part::Integrity, "event_unreadable", Some(place), message));
+            }
+        }
+        if self.vouchers.next_size().is_some_and(|size| size <= self.tree.size()) {
+            self.vouchers.reach(self.tree.size(), self.tree.root(), hash);
+        }
+    }
+
+    /// The verdict, once the log has ended.
+    pub(super) fn finish(mut self, options: &Options, ending: Ending) -> Verdict {
+        let size = self.tree.size();
+        let findings = self.findings.list();
+        let Outcome { run_id, schema_version, events, compat, mut state, merkle_root, head_hash } =
+            self.events.finish(findings);
+        if let Ending::Torn { offset } = ending {
+            state = State::Truncated;
+            let message = format!("the last event is cut off at byte {offset}");
+            findings.push(Finding::new(Part::Integrity, "torn", Some(size + 1), message));
+        }
+        let sealed_by = self.vouchers.finish(&run_id, size, 0, &mut state, &options.keys, findings);
+        let findings = self.findings.finish();
+        let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
+        Verdict {
+            run_id,
+            schema_version,
+            events,
+            integrity: if broken { Integrity::Broken } else { Integrity::Ok },
+            state,
+            findings,
+            compat: Some(compat),
+            merkle_root: Some(merkle_root),
+            head_hash,
+            sealed_by: sealed_by.filter(|_| !broken),
+            pruned_through: None,
+            recorded: false,
+        }
+    }
+}

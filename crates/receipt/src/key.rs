@@ -1,0 +1,136 @@
+//! Private keys, public keys, and what a keyring says of them.
+
+mod entry;
+mod jwk;
+mod secret;
+
+pub use entry::{Entry, Revocation, RevocationReason, Scope, Usage};
+pub use jwk::Jwk;
+use r1_event::KeyId;
+pub use secret::SecretKey;
+
+/// Why a key or a keyring entry was refused.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// Not a private key in PKCS#8 PEM form.
+    #[error("this is not an Ed25519 private key in PKCS#8 PEM form")]
+    NotPkcs8(#[source] ed25519_dalek::pkcs8::Error),
+    /// Not the JSON of a keyring entry.
+    #[error("this is not a keyring entry")]
+    NotAnEntry(#[source] serde_json::Error),
+    /// A keyring entry of a newer R1.
+    #[error("the keyring entry has version {found}; this r1 knows version 1")]
+    Newer {
+        /// Its version.
+        found: u64,
+    },
+    /// Not a public key that signatures can be checked with.
+    #[error("`public` is not an Ed25519 key: {reason}")]
+    BadPublicKey {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The id is not that of the public key.
+    #[error("the entry calls itself {claimed}, but its public key is {actual}")]
+    WrongKid {
+        /// What the entry says.
+        claimed: String,
+        /// What follows from the key.
+        actual: KeyId,
+    },
+    /// A time that is none.
+    #[error("`{field}` is not a time like 2026-01-31T12:00:00Z")]
+    BadTime {
+        /// Which field.
+        field: &'static str,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8032 §7.1, test 1.
+    const SEED: &str = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
+    const KID: &str = "kid:kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k";
+
+    fn key() -> SecretKey {
+        SecretKey::from_seed(r1_event::id::from_hex(SEED).unwrap().try_into().unwrap())
+    }
+
+    fn entry() -> Entry {
+        Entry::new(&key().public(), Scope::Agent, "agent:test", 1_777_000_000)
+    }
+
+    #[test]
+    fn a_private_key_survives_its_pem_form() {
+        let pem = key().to_pem().unwrap();
+        assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----"));
+        let again = SecretKey::from_pem(&pem).unwrap();
+        assert_eq!(again.kid().to_string(), KID);
+        assert!(matches!(SecretKey::from_pem("hello"), Err(KeyError::NotPkcs8(_))));
+    }
+
+    #[test]
+    fn a_debug_print_shows_no_secret() {
+        assert_eq!(format!("{:?}", key()), format!("SecretKey({KID})"));
+    }
+
+    #[test]
+    fn an_entry_is_the_json_that_other_tools_expect() {
+        let expected = r#"{
+  "v": 1,
+  "kid": "kid:kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
+  "public": {
+    "kty": "OKP",
+    "crv": "Ed25519",
+    "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"
+  },
+  "use": "receipt",
+  "scope": "agent",
+  "subject": "agent:test",
+  "not_before": "2026-04-24T03:06:40Z"
+}
+"#;
+        assert_eq!(entry().to_json(), expected);
+        assert_eq!(Entry::from_json(expected.as_bytes()).unwrap(), entry());
+    }
+
+    #[test]
+    fn an_entry_whose_kid_does_not_follow_from_its_key_is_refused() {
+        let forged = entry().to_json().replace("kPrK_", "kPrK-");
+        assert!(matches!(Entry::from_json(forged.as_bytes()), Err(KeyError::WrongKid { .. })));
+        let other_key = entry().to_json().replace("11qY", "21qY");
+        assert!(matches!(
+            Entry::from_json(other_key.as_bytes()),
+            Err(KeyError::WrongKid { .. } | KeyError::BadPublicKey { .. })
+        ));
+    }
+
+    #[test]
+    fn a_key_counts_within_its_dates_and_until_it_is_revoked() {
+        let at = |seconds| entry().may_sign(Usage::Receipt, seconds);
+        assert!(!at(1_776_999_999) && at(1_777_000_000) && at(i64::MAX));
+        assert!(!entry().may_sign(Usage::Attest, 1_777_000_001));
+        let mut retired = entry();
+        retired.not_after = Some(1_777_000_100);
+        assert!(retired.may_sign(Usage::Receipt, 1_777_000_100) && !retired.may_sign(Usage::Receipt, 1_777_000_101));
+        let revocation = Revocation { at: 1_777_000_050, reason: RevocationReason::Compromised };
+        let mut revoked = entry();
+        revoked.revocation = Some(revocation);
+        assert!(!revoked.may_sign(Usage::Receipt, 1_777_000_010));
+        assert_eq!(Entry::from_json(revoked.to_json().as_bytes()).unwrap(), revoked);
+    }
+
+    #[test]
+    fn what_is_no_entry_is_refused_with_its_reason() {
+        let refused = |text: &str| Entry::from_json(text.as_bytes()).unwrap_err();
+        assert!(matches!(refused("{}"), KeyError::NotAnEntry(_)));
+        let newer = entry().to_json().replace("\"v\": 1", "\"v\": 2");
+        assert!(matches!(refused(&newer), KeyError::Newer { found: 2 }));
+        let undated = entry().to_json().replace("2026-04-24T03:06:40Z", "soon");
+        assert!(matches!(refused(&undated), KeyError::BadTime { field: "not_before" }));
+        let short = entry().to_json().replace("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "AAAA");
+        assert!(matches!(refused(&short), KeyError::BadPublicKey { .. }));
+    }
+}

@@ -1,0 +1,195 @@
+//! What a keyring says of a key.
+
+use ed25519_dalek::VerifyingKey;
+use jiff::Timestamp;
+use r1_event::KeyId;
+use serde::{Deserialize, Serialize};
+
+use super::{Jwk, KeyError};
+
+/// One key of a keyring, checked: its id follows from its public key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    kid: KeyId,
+    public: VerifyingKey,
+    /// What it may sign.
+    pub usage: Usage,
+    /// For whom it speaks.
+    pub scope: Scope,
+    /// Who holds it, for example `agent:r1-1a2b3c4d`.
+    pub subject: String,
+    /// Unix seconds from which it counts.
+    pub not_before: i64,
+    /// Unix seconds until which it counts.
+    pub not_after: Option<i64>,
+    /// Whether and why it no longer counts.
+    pub revocation: Option<Revocation>,
+}
+
+/// What a key may sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Usage {
+    /// Receipts, seals and checkpoints of runs.
+    Receipt,
+    /// Statements for third-party verifiers.
+    Attest,
+    /// Notes of a transparency log.
+    Log,
+}
+
+/// For whom a key speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// One agent on one machine.
+    Agent,
+    /// A team.
+    Team,
+    /// A whole organisation.
+    Tenant,
+}
+
+/// A key that no longer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Revocation {
+    /// Unix seconds.
+    pub at: i64,
+    /// Why.
+    pub reason: RevocationReason,
+}
+
+/// Why a key no longer counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RevocationReason {
+    /// Someone else may have it: nothing it ever signed counts.
+    Compromised,
+    /// It was replaced: what it signed before counts.
+    Retired,
+}
+
+/// The entry as it stands in its file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    v: u64,
+    kid: String,
+    public: Jwk,
+    r#use: Usage,
+    scope: Scope,
+    subject: String,
+    not_before: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_reason: Option<RevocationReason>,
+}
+
+impl Entry {
+    /// An entry for a new key that may sign receipts, seals and checkpoints from `not_before` (unix seconds) on.
+    #[must_use]
+    pub fn new(public: &VerifyingKey, scope: Scope, subject: impl Into<String>, not_before: i64) -> Self {
+        Self {
+            kid: KeyId::of(public),
+            public: *public,
+            usage: Usage::Receipt,
+            scope,
+            subject: subject.into(),
+            not_before,
+            not_after: None,
+            revocation: None,
+        }
+    }
+
+    /// The key's name.
+    #[must_use]
+    pub const fn kid(&self) -> &KeyId {
+        &self.kid
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn public(&self) -> &VerifyingKey {
+        &self.public
+    }
+
+    /// Whether the key may be used for new signatures of this kind at this time (unix seconds).
+    #[must_use]
+    pub fn may_sign(&self, usage: Usage, at: i64) -> bool {
+        self.usage == usage
+            && self.not_before <= at
+            && self.not_after.is_none_or(|end| at <= end)
+            && self.revocation.is_none()
+    }
+
+    /// Reads an entry and checks that its id follows from its key.
+    pub fn from_json(json: &[u8]) -> Result<Self, KeyError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            v: u64,
+        }
+        // The version first: a newer entry may well have fields that would be refused here.
+        let Versioned { v } = serde_json::from_slice(json).map_err(KeyError::NotAnEntry)?;
+        if v != 1 {
+            return Err(KeyError::Newer { found: v });
+        }
+        let file: File = serde_json::from_slice(json).map_err(KeyError::NotAnEntry)?;
+        let public = VerifyingKey::try_from(&file.public)?;
+        let kid = KeyId::of(&public);
+        if file.kid != kid.to_string() {
+            return Err(KeyError::WrongKid { claimed: file.kid, actual: kid });
+        }
+        let revoked_at = optional_seconds(file.revoked_at.as_deref(), "revoked_at")?;
+        Ok(Self {
+            kid,
+            public,
+            usage: file.r#use,
+            scope: file.scope,
+            subject: file.subject,
+            not_before: seconds(&file.not_before, "not_before")?,
+            not_after: optional_seconds(file.not_after.as_deref(), "not_after")?,
+            // Without a reason the worst is assumed; without a time, that it never counted.
+            revocation: (revoked_at.is_some() || file.revoked_reason.is_some()).then(|| Revocation {
+                at: revoked_at.unwrap_or(i64::MIN),
+                reason: file.revoked_reason.unwrap_or(RevocationReason::Compromised),
+            }),
+        })
+    }
+
+    /// The content of the entry's file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let Self { kid, public, usage, scope, subject, not_before, not_after, revocation } = self;
+        let file = File {
+            v: 1,
+            kid: kid.to_string(),
+            public: Jwk::from(public),
+            r#use: *usage,
+            scope: *scope,
+            subject: subject.clone(),
+            not_before: text(*not_before),
+            not_after: not_after.map(text),
+            revoked_at: revocation.map(|revocation| text(revocation.at)),
+            revoked_reason: revocation.map(|revocation| revocation.reason),
+        };
+        // Plain strings and lists: there is nothing that could fail.
+        let mut json = serde_json::to_string_pretty(&file).unwrap_or_default();
+        json.push('\n');
+        json
+    }
+}
+
+fn seconds(text: &str, field: &'static str) -> Result<i64, KeyError> {
+    text.parse::<Timestamp>().map(Timestamp::as_second).map_err(|_| KeyError::BadTime { field })
+}
+
+fn optional_seconds(text: Option<&str>, field: &'static str) -> Result<Option<i64>, KeyError> {
+    text.map(|text| seconds(text, field)).transpose()
+}
+
+fn text(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+}

@@ -1,0 +1,12 @@
+//! What can be done with runs: one module per verb, for every surface alike.
+
+pub mod check;
+pub mod checkpoint;
+pub mod doctor;
+pub mod export;
+pub mod import;
+pub mod list;
+pub mod proof;
+pub mod prune;
+pub mod redact;
+pub mod view;

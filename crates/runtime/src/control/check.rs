@@ -1,0 +1,97 @@
+//! Checking logs.
+
+use std::collections::HashMap;
+
+use r1_event::cbor::Value;
+use r1_event::exchange::ExchangeProblem;
+use r1_event::finding::{Finding, Integrity, Part, Verdict};
+use r1_event::payload::Payload;
+use r1_event::side_record::EventRef;
+use r1_event::validate::{Ending, Options, Redaction, Validator};
+use r1_event::{Kind, Record, RunId, Seq, SideRecord};
+use r1_store::{PageLimit, SharedStore, StoreError};
+
+use crate::keys::Keyring;
+use crate::source::{Log, Progress, SourceError, StoredRun};
+
+/// Checks one log with all cores.
+pub async fn check_log(log: Log, options: Options, progress: Progress) -> Result<Verdict, SourceError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    blocking(move || check(&log, options, threads, &progress)).await
+}
+
+/// Checks one run of a store.
+pub async fn check_run(
+    store: &SharedStore,
+    run: &RunId,
+    keyring: &Keyring,
+    progress: Progress,
+) -> Result<Verdict, SourceError> {
+    let log = Log::Stored(StoredRun::open(store.clone(), run.clone()).await?);
+    let options = options(log.side_records(), keyring, Some(store)).await?;
+    check_log(log, options, progress).await
+}
+
+/// What a check draws on besides the events; redactions in other runs are looked up in `store`.
+pub async fn options(
+    side_records: &[SideRecord],
+    keyring: &Keyring,
+    store: Option<&SharedStore>,
+) -> Result<Options, StoreError> {
+    let mut redactions = HashMap::new();
+    for record in side_records {
+        if let (SideRecord::Erase(erase), Some(store)) = (record, store)
+            && erase.redaction.run_id != erase.run_id
+            && let Some(found) = redaction(store, &erase.redaction).await?
+        {
+            redactions.insert((erase.redaction.run_id.to_string(), erase.redaction.seq.get()), found);
+        }
+    }
+    Ok(Options { side_records: side_records.to_vec(), keys: keyring.public_keys(), redactions })
+}
+
+/// Runs what blocks where it may.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        // The task is never aborted, so this is its panic, which goes on here.
+        Err(err) => std::panic::resume_unwind(err.into_panic()),
+    }
+}
+
+pub(crate) fn check(log: &Log, options: Options, threads: usize, progress: &Progress) -> Result<Verdict, SourceError> {
+    let pages = log.pages().inspect(|page| progress.add(page.as_ref().map_or(0, Vec::len)));
+    let Some(damage) = log.damage() else {
+        return Validator::new(options).run(pages, threads);
+    };
+    let mut validator = Validator::new(options);
+    for page in pages {
+        page?.iter().for_each(|record| validator.push(record));
+    }
+    if damage.problem == ExchangeProblem::CutOff {
+        return Ok(validator.finish_with(Ending::Torn { offset: damage.offset }));
+    }
+    let mut verdict = validator.finish();
+    let place = verdict.pruned_through.map_or(0, Seq::get) + verdict.events + 1;
+    let message = format!("what follows event {} in the file cannot be read: {damage}", place - 1);
+    verdict.integrity = Integrity::Broken;
+    verdict.findings.push(Finding::new(Part::Integrity, "unreadable", Some(place), message));
+    Ok(verdict)
+}
+
+async fn redaction(store: &SharedStore, event: &EventRef) -> Result<Option<Redaction>, StoreError> {
+    let one = PageLimit { events: 1, bytes: 0 };
+    let page = store.read(&event.run_id, event.seq, one).await?;
+    Ok(page.first().and_then(read_redaction))
+}
+
+/// What a `redaction.applied` event says; `None` for any other event.
+fn read_redaction(record: &Record) -> Option<Redaction> {
+    let Ok(Payload::Typed(typed)) = Payload::decode(Kind::Typed, record.payload.as_ref()?) else { return None };
+    if typed.r#type != "redaction.applied" {
+        return None;
+    }
+    let data = typed.data.value().ok()?;
+    let sequences = data.get("sequences")?.as_array()?.iter().map(Value::as_uint).collect::<Option<_>>()?;
+    Some(Redaction { hash: record.hash(), run_id: data.get("run_id")?.as_text()?.into(), sequences })
+}

@@ -1,0 +1,135 @@
+//! Is everything in place?
+
+use std::fs;
+use std::path::Path;
+
+use r1_event::UnixNanos;
+use r1_store::{SharedStore, StoreError, StoreFacts};
+use serde::Serialize;
+
+use crate::home::Home;
+use crate::keys::{self, Keyring, KeysError};
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checkup {
+    /// What.
+    pub name: &'static str,
+    /// How it is.
+    pub health: Health,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+/// How something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// As it should be.
+    Good,
+    /// Worth knowing.
+    Notice,
+    /// Needs mending.
+    Bad,
+}
+
+impl Checkup {
+    fn new(name: &'static str, health: Health, detail: impl Into<String>) -> Self {
+        Self { name, health, detail: detail.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Looks at home and keys.
+#[must_use]
+pub fn examine_home(home: &Home, now: UnixNanos) -> Vec<Checkup> {
+    let mut checkups = vec![examine_directory(home.path())];
+    match Keyring::read(home) {
+        Ok(keyring) => {
+            let known = format!("{} public keys", keyring.entries.len());
+            checkups.push(Checkup::new("keyring", Health::Good, known));
+            checkups.extend(keyring.refused.iter().map(|err| {
+                Checkup::new("keyring", Health::Bad, chain(err))
+                    .hint("remove the file, or ask its owner for a good one")
+            }));
+        }
+        Err(err) => checkups.push(Checkup::new("keyring", Health::Bad, chain(&err))),
+    }
+    checkups.push(match keys::find_agent_key(home, now) {
+        Ok(Some(key)) => examine_key_file(home, &key.kid()),
+        Ok(None) => Checkup::new("agent key", Health::Notice, "none yet")
+            .hint("`r1 log checkpoint RUN` makes one; until then finished runs are not sealed"),
+        Err(err @ KeysError::Refused { .. }) => Checkup::new("agent key", Health::Bad, chain(&err)),
+        Err(err) => Checkup::new("agent key", Health::Bad, chain(&err)),
+    });
+    checkups
+}
+
+/// Looks at a store.
+pub async fn examine_store(store: &SharedStore) -> Result<Vec<Checkup>, StoreError> {
+    let StoreFacts { backend, location, layout_version, runs, bytes, notes } = store.describe().await?;
+    let size = bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
+    let detail = format!("{backend} at {location}, layout {layout_version}, {runs} runs{size}");
+    let notes = notes.into_iter().map(|note| Checkup::new("store", Health::Notice, note));
+    Ok(std::iter::once(Checkup::new("store", Health::Good, detail)).chain(notes).collect())
+}
+
+fn examine_directory(path: &Path) -> Checkup {
+    let name = "home";
+    match fs::metadata(path) {
+        Ok(found) if !found.is_dir() => {
+            Checkup::new(name, Health::Bad, format!("{} is no directory", path.display())).hint("set R1_HOME to one")
+        }
+        Ok(found) if is_open_to_others(&found) => {
+            Checkup::new(name, Health::Notice, format!("{} can be read by other users", path.display()))
+                .hint(format!("chmod 700 {}", path.display()))
+        }
+        Ok(_) => Checkup::new(name, Health::Good, path.display().to_string()),
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
+            Checkup::new(name, Health::Notice, format!("{} is not there yet", path.display()))
+                .hint("it is made when the first run is recorded")
+        }
+        Err(err) => Checkup::new(name, Health::Bad, format!("{}: {err}", path.display())),
+    }
+}
+
+fn examine_key_file(home: &Home, kid: &r1_event::KeyId) -> Checkup {
+    let path = home.keys().join(format!("{}.key", kid.thumbprint()));
+    match fs::metadata(&path) {
+        Ok(found) if is_open_to_others(&found) => {
+            Checkup::new("agent key", Health::Bad, format!("{} can be read by other users", path.display()))
+                .hint(format!("chmod 600 {}", path.display()))
+        }
+        _ => Checkup::new("agent key", Health::Good, kid.to_string()),
+    }
+}
+
+#[cfg(unix)]
+fn is_open_to_others(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    found.permissions().mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+const fn is_open_to_others(_: &fs::Metadata) -> bool {
+    false
+}
+
+/// An error and its causes in one line.
+fn chain(err: &dyn std::error::Error) -> String {
+    let mut text = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        text.push_str(": ");
+        text.push_str(&err.to_string());
+        cause = err.source();
+    }
+    text
+}

@@ -1,0 +1,191 @@
+//! Checking a proof, with nothing but the proof and, if there is one, a log to compare with.
+
+use ed25519_dalek::VerifyingKey;
+use r1_event::exchange::readable_payload;
+use r1_event::id::from_hex;
+use r1_event::merkle::proof::{verify_consistency, verify_inclusion};
+use r1_event::merkle::{Blake3, Frontier};
+use r1_event::{Digest, KeyId, Record, RunId, Seal, Statement, Version, projection};
+use serde::Serialize;
+
+use super::{Claim, ProofFile, pruned};
+use crate::control::view;
+use crate::keys::Keyring;
+use crate::source::{Log, SourceError};
+
+/// What a good proof shows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verification {
+    /// The run.
+    pub run_id: String,
+    /// How many events the root covers.
+    pub size: u64,
+    /// The root that must be trusted for the proof to mean anything.
+    pub root: String,
+    /// What is proved, in words.
+    pub statement: String,
+    /// What the event says, if it is in the proof.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<serde_json::Value>,
+    /// Who vouches for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signed_by: Option<String>,
+    /// Whether that key is in the keyring.
+    pub key_known: bool,
+}
+
+/// Checks everything that a proof says.
+pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyError> {
+    let proof: ProofFile = serde_json::from_slice(json).map_err(VerifyError::NotAProof)?;
+    if proof.format != ProofFile::FORMAT {
+        return Err(VerifyError::Newer { found: proof.format });
+    }
+    let root = digest(&proof.root, "root")?;
+    let path = proof.path.iter().map(|hash| digest(hash, "path")).collect::<Result<Vec<_>, _>>()?;
+    let (statement, data) = match &proof.claim {
+        Claim::Inclusion { seq, event } => {
+            let record = event.record().ok_or(VerifyError::Field("event"))?;
+            check_event(&proof, *seq, &record)?;
+            if !verify_inclusion::<Blake3>(record.leaf(), seq - 1, proof.size, &path, &root) {
+                return Err(VerifyError::NotIncluded { seq: *seq });
+            }
+            (format!("event {seq} is in the log of {} events", proof.size), event_data(&record))
+        }
+        Claim::Consistency { older_size, older_root } => {
+            let older_root = digest(older_root, "older_root")?;
+            if !verify_consistency::<Blake3>(*older_size, &older_root, proof.size, &root, &path) {
+                return Err(VerifyError::NotConsistent { older: *older_size, newer: proof.size });
+            }
+            let text = format!(
+                "the log of {} events extends its own first {older_size}, whose root is {older_root}",
+                proof.size
+            );
+            (text, None)
+        }
+    };
+    let (signed_by, key_known) = check_signature(&proof, root, keyring)?;
+    let ProofFile { run_id, size, root, .. } = proof;
+    Ok(Verification { run_id, size, root, statement, data, signed_by, key_known })
+}
+
+/// The root over the first `size` events of a log; `None` if it is shorter, or pruned beyond that. Blocks.
+pub fn root_at(log: &Log, size: u64) -> Result<Option<Digest>, SourceError> {
+    let mut tree = Frontier::<Blake3>::default();
+    if let Some(prune) = pruned(log.side_records()) {
+        tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone()).unwrap_or_default();
+    }
+    for page in log.pages() {
+        for record in page? {
+            if tree.size() >= size {
+                break;
+            }
+            tree.push(record.leaf());
+        }
+    }
+    Ok((tree.size() == size).then(|| tree.root()))
+}
+
+/// Whether the event in the proof is what it says it is.
+fn check_event(proof: &ProofFile, seq: u64, record: &Record) -> Result<(), VerifyError> {
+    let place = view::place(record).ok_or(VerifyError::Field("event"))?;
+    if record.version().map(Version::number) != Some(proof.schema_version) {
+        return Err(VerifyError::Field("schema_version"));
+    }
+    if seq == 0 || place.run_id != proof.run_id || place.seq != seq {
+        return Err(VerifyError::OtherEvent { run_id: place.run_id, seq: place.seq });
+    }
+    if let (Ok(header), Some(payload)) = (record.header(), &record.payload)
+        && header.payload_hash != Digest::blake3(payload)
+    {
+        return Err(VerifyError::Payload { seq });
+    }
+    Ok(())
+}
+
+fn event_data(record: &Record) -> Option<serde_json::Value> {
+    let place = view::place(record)?;
+    let payload = record.payload.as_ref()?;
+    let type_name = projection::type_of(record.version()?, place.kind, Some(payload));
+    Some(serde_json::json!({ "type": type_name, "data": readable_payload(place.kind, payload) }))
+}
+
+fn check_signature(proof: &ProofFile, root: Digest, keyring: &Keyring) -> Result<(Option<String>, bool), VerifyError> {
+    let Some(signature) = &proof.signature else { return Ok((None, false)) };
+    let key_id: KeyId = signature.key_id.parse().map_err(|_| VerifyError::Field("key_id"))?;
+    let seal = Seal {
+        statement: Statement {
+            run_id: proof.run_id.parse::<RunId>().map_err(|_| VerifyError::Field("run_id"))?,
+            size: proof.size,
+            root,
+            head: digest(&signature.head, "head")?,
+        },
+        key_id: key_id.clone(),
+        signature: from_hex(&signature.signature)
+            .and_then(|bytes| bytes.try_into().ok())
+            .ok_or(VerifyError::Field("signature"))?,
+    };
+    let known = keyring.entries.iter().find(|entry| *entry.kid() == key_id).map(|entry| *entry.public());
+    let given =
+        signature.public.as_ref().map(VerifyingKey::try_from).transpose().map_err(|_| VerifyError::Field("public"))?;
+    match known.or(given) {
+        // Nobody here knows the key: the signature says nothing either way.
+        None => Ok((None, false)),
+        Some(key) if seal.verify(&key) => Ok((Some(key_id.to_string()), known.is_some())),
+        Some(_) => Err(VerifyError::Signature { key_id }),
+    }
+}
+
+fn digest(text: &str, field: &'static str) -> Result<Digest, VerifyError> {
+    text.parse().map_err(|_| VerifyError::Field(field))
+}
+
+/// A proof does not hold, or is none.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// Not the JSON of a proof.
+    #[error("this is not a proof that r1 wrote")]
+    NotAProof(#[source] serde_json::Error),
+    /// Another format.
+    #[error("the proof has the format `{found}`; this r1 knows `{}`", ProofFile::FORMAT)]
+    Newer {
+        /// Its format.
+        found: String,
+    },
+    /// A field holds nothing that could be checked.
+    #[error("`{0}` in the proof cannot be read")]
+    Field(&'static str),
+    /// The event is another one.
+    #[error("the proof does not hold: its event is event {seq} of run {run_id}")]
+    OtherEvent {
+        /// The run.
+        run_id: String,
+        /// The place.
+        seq: u64,
+    },
+    /// The payload is another one.
+    #[error("the proof does not hold: the payload is not the one that event {seq} had")]
+    Payload {
+        /// The event.
+        seq: u64,
+    },
+    /// The hashes do not lead to the root.
+    #[error("the proof does not hold: event {seq} is not under this root")]
+    NotIncluded {
+        /// The event.
+        seq: u64,
+    },
+    /// The hashes do not lead from root to root.
+    #[error("the proof does not hold: the log of {newer} events does not extend the one of {older}")]
+    NotConsistent {
+        /// Size of the alleged prefix.
+        older: u64,
+        /// Size of the log.
+        newer: u64,
+    },
+    /// The signature is false.
+    #[error("the proof does not hold: the root is not signed by {key_id}")]
+    Signature {
+        /// The key.
+        key_id: KeyId,
+    },
+}

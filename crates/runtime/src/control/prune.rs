@@ -1,0 +1,230 @@
+//! Letting go of the beginning of finished runs.
+
+use r1_event::finding::Verdict;
+use r1_event::merkle::{Blake3, Frontier, Sha256};
+use r1_event::payload::Payload;
+use r1_event::side_record::{Prune, RunContext};
+use r1_event::validate::{Options, Validator};
+use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, v1};
+use r1_store::{RunFilter, SharedStore, StoreError};
+
+use super::check::{self, blocking};
+use super::view;
+use crate::keys::Keyring;
+use crate::source::{Log, Progress, SourceError, StoredRun};
+
+/// One run and how much of it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The run.
+    pub run_id: RunId,
+    /// The last event that goes.
+    pub through: Seq,
+    /// How many events go now: those before went earlier.
+    pub events: u64,
+}
+
+/// What pruning one run through `through`, or as far as possible, would remove.
+pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Result<Plan, PruneError> {
+    let summary = store.run(run).await?.ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
+    if summary.head.terminal.is_none() {
+        return Err(PruneError::Open { run: run.clone() });
+    }
+    let last = summary.head.next.previous().and_then(Seq::previous);
+    let gone = summary.pruned_through.map_or(0, Seq::get);
+    let through = match (through, last) {
+        (Some(through), Some(last)) if through > last => return Err(PruneError::Terminal { run: run.clone(), last }),
+        (None, None) | (Some(_), None) => return Err(PruneError::Nothing { run: run.clone() }),
+        (Some(through), _) => through,
+        (None, Some(last)) => last,
+    };
+    match through.get().checked_sub(gone) {
+        None | Some(0) => Err(PruneError::Nothing { run: run.clone() }),
+        Some(events) => Ok(Plan { run_id: run.clone(), through, events }),
+    }
+}
+
+/// What pruning all runs that ended before `before` would remove.
+pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Plan>, PruneError> {
+    let mut plans = Vec::new();
+    let mut after = None;
+    loop {
+        let filter =
+            RunFilter { finished: Some(true), updated_before: Some(before), after, limit: 500, ..RunFilter::default() };
+        let page = store.list(filter).await?;
+        for run in &page.runs {
+            match plan(store, &run.run_id, None).await {
+                Ok(plan) => plans.push(plan),
+                Err(PruneError::Nothing { .. }) => {}
+                Err(err) => return Err(err),
+            }
+        }
+        match page.next {
+            Some(next) if !page.runs.is_empty() => after = Some(next),
+            _ => return Ok(plans),
+        }
+    }
+}
+
+/// Removes what a plan names. The run is checked first: what is left could not show a fault of what went.
+pub async fn prune(
+    store: &SharedStore,
+    plan: &Plan,
+    keyring: &Keyring,
+    reason: &str,
+    now: UnixNanos,
+    progress: Progress,
+) -> Result<(), PruneError> {
+    let verdict = check::check_run(store, &plan.run_id, keyring, progress).await?;
+    if verdict.is_corrupt() {
+        return Err(PruneError::Corrupt(Box::new(verdict)));
+    }
+    let log = Log::Stored(StoredRun::open(store.clone(), plan.run_id.clone()).await?);
+    let (run, through, reason) = (plan.run_id.clone(), plan.through, reason.to_owned());
+    let record = blocking(move || Cut::at(&log, run, through)).await?.into_record(reason, now);
+    store.prune(record).await?;
+    Ok(())
+}
+
+/// A log at the place where it is cut.
+struct Cut {
+    run: RunId,
+    through: Seq,
+    version: Version,
+    last_hash: Option<Digest>,
+    tree: Frontier<Blake3>,
+    tree_sha256: Frontier<Sha256>,
+    v1_tree: v1::merkle::Tree,
+    context: RunContext,
+    open_turn: Option<String>,
+    open_calls: Vec<(String, u32, Seq)>,
+}
+
+impl Cut {
+    fn at(log: &Log, run: RunId, through: Seq) -> Result<Self, PruneError> {
+        let mut cut = Self::start(log.side_records(), run, through);
+        let side_records = log.side_records().to_vec();
+        let mut validator = Validator::new(Options { side_records, ..Options::default() });
+        'pages: for page in log.pages() {
+            for record in page? {
+                if cut.tree.size() == through.get() {
+                    break 'pages;
+                }
+                cut.step(&record);
+                validator.push(&record);
+            }
+        }
+        (cut.open_turn, cut.open_calls) = validator.open();
+        Ok(cut)
+    }
+
+    fn start(side_records: &[SideRecord], run: RunId, through: Seq) -> Self {
+        let mut cut = Self {
+            run,
+            through,
+            version: Version::V2,
+            last_hash: None,
+            tree: Frontier::default(),
+            tree_sha256: Frontier::default(),
+            v1_tree: v1::merkle::Tree::default(),
+            context: RunContext::default(),
+            open_turn: None,
+            open_calls: Vec::new(),
+        };
+        for record in side_records {
+            match record {
+                SideRecord::Prune(prune) => cut.continue_from(prune),
+                SideRecord::Erase(erase) => cut.context = erase.context.clone().unwrap_or_else(|| cut.context.clone()),
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+            }
+        }
+        cut
+    }
+
+    fn continue_from(&mut self, prune: &Prune) {
+        let size = prune.through.get();
+        self.version = prune.version;
+        self.last_hash = Some(prune.last_hash);
+        self.tree = Frontier::from_parts(size, prune.peaks.clone()).unwrap_or_default();
+        self.tree_sha256 = Frontier::from_parts(size, prune.peaks_sha256.clone()).unwrap_or_default();
+        self.v1_tree = v1::merkle::Tree::from_levels(prune.v1_levels.clone());
+        self.context = prune.context.clone();
+    }
+
+    fn step(&mut self, record: &Record) {
+        let hash = record.hash();
+        self.last_hash = Some(hash);
+        self.tree.push(record.leaf());
+        self.tree_sha256.push(record.leaf_sha256());
+        self.version = record.version().unwrap_or(self.version);
+        if self.version == Version::V1 {
+            self.v1_tree.push(hash);
+        }
+        if self.tree.size() == 1 {
+            self.context = context_of(record).unwrap_or_else(|| self.context.clone());
+        }
+    }
+
+    fn into_record(self, reason: String, pruned_at: UnixNanos) -> Prune {
+        Prune {
+            run_id: self.run,
+            version: self.version,
+            through: self.through,
+            last_hash: self.last_hash.unwrap_or(Digest::new([0; 32])),
+            peaks: self.tree.peaks().to_vec(),
+            peaks_sha256: self.tree_sha256.peaks().to_vec(),
+            v1_levels: self.v1_tree.levels().to_vec(),
+            pruned_at,
+            reason,
+            context: self.context,
+            open_turn: self.open_turn,
+            open_calls: self.open_calls,
+            graph: None,
+        }
+    }
+}
+
+/// What projections need of a run's first event.
+pub(crate) fn context_of(first: &Record) -> Option<RunContext> {
+    let place = view::place(first)?;
+    match Payload::decode(place.kind, first.payload.as_ref()?) {
+        Ok(Payload::RunStarted(body)) => {
+            Some(RunContext { task_id: body.task_id, session_id: body.session_id, run_kind: body.run_kind })
+        }
+        _ => None,
+    }
+}
+
+/// A run was not pruned.
+#[derive(Debug, thiserror::Error)]
+pub enum PruneError {
+    /// It goes on.
+    #[error("run {run} is open; only finished runs are pruned")]
+    Open {
+        /// The run.
+        run: RunId,
+    },
+    /// Its last event stays.
+    #[error("the terminal event of run {run} stays; it can be pruned through {last} at most")]
+    Terminal {
+        /// The run.
+        run: RunId,
+        /// The last event that can go.
+        last: Seq,
+    },
+    /// There is nothing left to go.
+    #[error("nothing of run {run} is left to prune there")]
+    Nothing {
+        /// The run.
+        run: RunId,
+    },
+    /// Its log does not hold.
+    #[error("the log of run {} is corrupt; it was left as it is, so that the fault can still be seen", .0.run_id)]
+    Corrupt(Box<Verdict>),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,235 @@
+//! Erasing what should never have been recorded.
+
+use r1_event::cbor::Value;
+use r1_event::payload::{Payload, Raw, RunCompleted, RunStarted, Typed};
+use r1_event::side_record::{Erase, EventRef, may_be_erased};
+use r1_event::{Kind, Record, RunId, Seq, UnixNanos, Version, projection};
+use r1_receipt::key::SecretKey;
+use r1_store::{PageLimit, SharedStore, StoreError};
+
+use super::prune::context_of;
+use super::view;
+use crate::world::{self, NoRandomness};
+use crate::writer::{RunWriter, WriterError};
+
+/// What to erase, and who says so.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The run.
+    pub run: RunId,
+    /// The events whose payloads go.
+    pub seqs: Vec<Seq>,
+    /// Who asks, for example `operator:alice`.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redacted {
+    /// The events whose payloads are gone now.
+    pub erased: Vec<Seq>,
+    /// The event that says who and why.
+    pub redaction: EventRef,
+}
+
+/// Writes down who erases what and why, then erases it. The chain, all proofs and seals go on to hold.
+///
+/// An open run gets the `redaction.applied` event itself; for a finished one a new operator run does.
+pub async fn redact(
+    store: &SharedStore,
+    request: &Request,
+    owner: &str,
+    key: Option<SecretKey>,
+    now: UnixNanos,
+) -> Result<Redacted, RedactError> {
+    let head = store.head(&request.run).await?.ok_or_else(|| StoreError::NoRun { run: request.run.clone() })?;
+    let mut targets = Vec::new();
+    for seq in &request.seqs {
+        targets.extend(target(store, &request.run, *seq).await?);
+    }
+    if targets.is_empty() {
+        return Err(RedactError::Nothing { run: request.run.clone() });
+    }
+    let finished = head.terminal.is_some();
+    let redaction = if finished {
+        write_operator_run(store, request, &targets, owner, key, now).await?
+    } else {
+        write_into_run(store, request, &targets, owner, now).await?
+    };
+    let erasures = targets.into_iter().map(|target| target.into_erase(&redaction)).collect::<Vec<_>>();
+    let erased = erasures.iter().map(|erase| erase.seq).collect();
+    store.erase(erasures).await?;
+    Ok(Redacted { erased, redaction })
+}
+
+/// An event that may be erased.
+struct Target {
+    run: RunId,
+    seq: Seq,
+    record: Record,
+    kind: Kind,
+    type_name: String,
+}
+
+/// Looks an event up; `None` if its payload is gone already.
+async fn target(store: &SharedStore, run: &RunId, seq: Seq) -> Result<Option<Target>, RedactError> {
+    let mut page = store.read(run, seq, PageLimit { events: 1, bytes: 0 }).await?;
+    let record = page.pop().ok_or_else(|| StoreError::NoEvent { run: run.clone(), seq })?;
+    if record.version() == Some(Version::V1) {
+        return Err(RedactError::V1 { run: run.clone() });
+    }
+    let place = view::place(&record)
+        .filter(|place| place.seq == seq.get())
+        .ok_or_else(|| StoreError::NoEvent { run: run.clone(), seq })?;
+    let Some(payload) = &record.payload else { return Ok(None) };
+    let type_name = projection::type_of(Version::V2, place.kind, Some(payload)).into_owned();
+    if !may_be_erased(place.kind, &type_name) {
+        return Err(RedactError::Protected { seq, type_name });
+    }
+    Ok(Some(Target { run: run.clone(), seq, record, kind: place.kind, type_name }))
+}
+
+impl Target {
+    fn into_erase(self, redaction: &EventRef) -> Erase {
+        let payload = self.record.payload.as_ref().and_then(|bytes| Payload::decode(self.kind, bytes).ok());
+        let (turn_id, call_id, attempt) = payload.map_or((None, None, None), pairing_ids);
+        Erase {
+            run_id: self.run,
+            seq: self.seq,
+            type_name: self.type_name,
+            turn_id,
+            call_id,
+            attempt,
+            context: (self.seq == Seq::FIRST).then(|| context_of(&self.record)).flatten(),
+            redaction: redaction.clone(),
+        }
+    }
+}
+
+/// The ids by which later checks pair this event with others.
+fn pairing_ids(payload: Payload) -> (Option<String>, Option<String>, Option<u32>) {
+    match payload {
+        Payload::TurnStarted(body) => (Some(body.turn_id), None, None),
+        Payload::ReasoningEmitted(body) => (Some(body.turn_id), None, None),
+        Payload::AssistantMessageCompleted(body) => (Some(body.turn_id), None, None),
+        Payload::BudgetExceeded(body) => (some(body.turn_id), some(body.call_id), None),
+        Payload::TurnFailed(body) => (body.turn_id, None, body.attempt.and_then(|n| n.try_into().ok())),
+        Payload::ToolCallScheduled(body) => (some(body.turn_id), Some(body.call_id), Some(body.attempt)),
+        Payload::ToolCallCompleted(body) => (None, Some(body.call_id), Some(body.attempt)),
+        Payload::ToolCallFailed(body) => (None, Some(body.call_id), Some(body.attempt)),
+        Payload::RunStarted(_)
+        | Payload::UserMessageAppended(_)
+        | Payload::SideEffectRecorded(_)
+        | Payload::ContextTruncated(_)
+        | Payload::RunCompleted(_)
+        | Payload::RunFailed(_)
+        | Payload::RunCancelled(_)
+        | Payload::RunResumed(_)
+        | Payload::Typed(_)
+        | Payload::Other(..) => (None, None, None),
+    }
+}
+
+fn some(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn redaction_applied(request: &Request, targets: &[Target]) -> Payload {
+    // The event protocol counts from 0.
+    let sequences = targets.iter().map(|target| Value::Uint(target.seq.get() - 1)).collect();
+    let data = Value::object([
+        ("run_id", Value::text(request.run.as_str())),
+        ("sequences", Value::Array(sequences)),
+        ("by", Value::text(&request.by)),
+        ("reason", Value::text(&request.reason)),
+    ]);
+    Payload::Typed(Typed { r#type: "redaction.applied".into(), data: Raw::from(&data), ..Typed::default() })
+}
+
+async fn write_into_run(
+    store: &SharedStore,
+    request: &Request,
+    targets: &[Target],
+    owner: &str,
+    now: UnixNanos,
+) -> Result<EventRef, RedactError> {
+    let mut writer = RunWriter::open(store.clone(), request.run.clone(), owner, None).await?;
+    let written = writer.append([(now, redaction_applied(request, targets))]).await;
+    let hash = writer.chain().head();
+    let closed = writer.close().await;
+    let seq = written?;
+    closed?;
+    event_ref(request.run.clone(), seq, now, hash)
+}
+
+async fn write_operator_run(
+    store: &SharedStore,
+    request: &Request,
+    targets: &[Target],
+    owner: &str,
+    key: Option<SecretKey>,
+    now: UnixNanos,
+) -> Result<EventRef, RedactError> {
+    let run = world::new_run_id(now)?;
+    let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
+    let started = RunStarted {
+        goal: format!("redact {} events of {}", targets.len(), request.run),
+        run_kind: Some("operator".into()),
+        session_id: request.run.ulid_text().map(|ulid| format!("chat_{ulid}")),
+        instance_id: Some(owner.into()),
+        ..RunStarted::default()
+    };
+    let done = RunCompleted { final_text: request.reason.clone(), ..RunCompleted::default() };
+    let begin = [(now, Payload::RunStarted(Box::new(started))), (now, redaction_applied(request, targets))];
+    let written = writer.append(begin).await;
+    let hash = writer.chain().head();
+    let written = match written {
+        Ok(seq) => writer.append([(now, Payload::RunCompleted(done))]).await.map(|_| seq),
+        Err(err) => Err(err),
+    };
+    let closed = writer.close().await;
+    let seq = written?;
+    closed?;
+    event_ref(run, seq, now, hash)
+}
+
+fn event_ref(run_id: RunId, seq: Seq, ts: UnixNanos, hash: Option<r1_event::Digest>) -> Result<EventRef, RedactError> {
+    let hash = hash.ok_or_else(|| StoreError::NoEvent { run: run_id.clone(), seq })?;
+    Ok(EventRef { run_id, seq, ts, hash })
+}
+
+/// Nothing was erased.
+#[derive(Debug, thiserror::Error)]
+pub enum RedactError {
+    /// A verdict rests on this event.
+    #[error("event {seq} is a `{type_name}` event, which is never erased: verdicts rest on it")]
+    Protected {
+        /// Which.
+        seq: Seq,
+        /// What.
+        type_name: String,
+    },
+    /// v1 hashes cover payloads.
+    #[error("run {run} is a v1 log, whose hashes cover the payloads: nothing in it can be erased")]
+    V1 {
+        /// The run.
+        run: RunId,
+    },
+    /// All of it is gone already.
+    #[error("the payloads of these events of run {run} are gone already")]
+    Nothing {
+        /// The run.
+        run: RunId,
+    },
+    /// The redaction could not be written down.
+    #[error(transparent)]
+    Writer(#[from] WriterError),
+    /// No operator run can be named.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

@@ -1,0 +1,155 @@
+//! Key files: reading them, choosing one to sign with, making the first.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use ed25519_dalek::VerifyingKey;
+use r1_event::UnixNanos;
+use r1_receipt::key::{Entry, KeyError, Scope, SecretKey, Usage};
+
+use crate::home::{Home, HomeError, create_private_dir};
+use crate::world::{self, NoRandomness};
+
+/// The public keys that a user knows.
+#[derive(Debug, Default)]
+pub struct Keyring {
+    /// Keys that count, in order of their file names.
+    pub entries: Vec<Entry>,
+    /// Files that were refused, and why.
+    pub refused: Vec<KeysError>,
+}
+
+impl Keyring {
+    /// Reads every entry of the keyring directory; one that is not there has none.
+    pub fn read(home: &Home) -> Result<Self, KeysError> {
+        let mut keyring = Self::default();
+        for path in files(&home.keyring(), "json")? {
+            match read_entry(&path) {
+                Ok(entry) => keyring.entries.push(entry),
+                Err(err) => keyring.refused.push(err),
+            }
+        }
+        Ok(keyring)
+    }
+
+    /// The keys, for checking signatures.
+    #[must_use]
+    pub fn public_keys(&self) -> Vec<VerifyingKey> {
+        self.entries.iter().map(|entry| *entry.public()).collect()
+    }
+}
+
+/// A key to sign with.
+#[derive(Debug)]
+pub struct AgentKey {
+    /// The key.
+    pub secret: SecretKey,
+    /// Where it was written just now, if it is new. Say so.
+    pub minted: Option<PathBuf>,
+}
+
+/// The newest agent key that may sign now; `None` if there is none.
+pub fn find_agent_key(home: &Home, now: UnixNanos) -> Result<Option<SecretKey>, KeysError> {
+    let at = now.0.div_euclid(1_000_000_000);
+    let mut candidates = Keyring::read(home)?.entries;
+    candidates.retain(|entry| entry.scope == Scope::Agent && entry.may_sign(Usage::Receipt, at));
+    candidates.sort_by_key(|entry| std::cmp::Reverse(entry.not_before));
+    for entry in candidates {
+        let path = key_path(home, &entry);
+        if path.is_file() {
+            let pem = fs::read_to_string(&path).map_err(|source| KeysError::Io { path: path.clone(), source })?;
+            let secret = SecretKey::from_pem(&pem).map_err(|source| KeysError::Refused { path, source })?;
+            return Ok(Some(secret));
+        }
+    }
+    Ok(None)
+}
+
+/// The newest agent key that may sign now, or a new one.
+pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
+    match find_agent_key(home, now)? {
+        Some(secret) => Ok(AgentKey { secret, minted: None }),
+        None => mint(home, now),
+    }
+}
+
+fn mint(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
+    let secret = SecretKey::from_seed(world::new_seed()?);
+    let subject = format!("agent:{}", world::new_instance_id()?);
+    let entry = Entry::new(&secret.public(), Scope::Agent, subject, now.0.div_euclid(1_000_000_000));
+    home.create()?;
+    create_private_dir(&home.keys())?;
+    create_private_dir(&home.keyring())?;
+    let path = key_path(home, &entry);
+    let pem = secret.to_pem().map_err(|source| KeysError::Refused { path: path.clone(), source })?;
+    // The secret first: an entry without its key would be chosen and then not found.
+    write_new(&path, pem.as_bytes(), 0o600)?;
+    write_new(&home.keyring().join(format!("{}.json", entry.kid().thumbprint())), entry.to_json().as_bytes(), 0o644)?;
+    Ok(AgentKey { secret, minted: Some(path) })
+}
+
+fn key_path(home: &Home, entry: &Entry) -> PathBuf {
+    home.keys().join(format!("{}.key", entry.kid().thumbprint()))
+}
+
+fn read_entry(path: &Path) -> Result<Entry, KeysError> {
+    let json = fs::read(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
+    Entry::from_json(&json).map_err(|source| KeysError::Refused { path: path.to_owned(), source })
+}
+
+fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, KeysError> {
+    let failed = |source| KeysError::Io { path: directory.to_owned(), source };
+    let listing = match fs::read_dir(directory) {
+        Ok(listing) => listing,
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(err) => return Err(failed(err)),
+    };
+    let paths: Result<Vec<_>, _> = listing.map(|file| file.map(|file| file.path())).collect();
+    let mut paths = paths.map_err(failed)?;
+    paths.retain(|path| path.extension().is_some_and(|found| found == extension));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Writes a file that must not be there yet, and sees it onto the disk.
+fn write_new(path: &Path, content: &[u8], mode: u32) -> Result<(), KeysError> {
+    let failed = |source| KeysError::Io { path: path.to_owned(), source };
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    let mut file = options.open(path).map_err(failed)?;
+    file.write_all(content).and_then(|()| file.sync_all()).map_err(failed)
+}
+
+/// A key could not be read or made.
+#[derive(Debug, thiserror::Error)]
+pub enum KeysError {
+    /// A file cannot be read or written.
+    #[error("cannot use the key file {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A file holds no key that counts.
+    #[error("{} is refused", path.display())]
+    Refused {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: KeyError,
+    },
+    /// The directory for it cannot be made.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// No key can be made.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+}

@@ -1,0 +1,25 @@
+//! The control layer: what every surface of R1 calls.
+//!
+//! - [`Home`]: the directory with store, keys and keyring.
+//! - [`StoreLocation`]: where the runs are, and opening it.
+//! - [`RunWriter`]: the one that may append to a run.
+//! - [`source`]: logs in files that people bring.
+//! - [`control`]: one module per thing that can be done.
+//!
+//! Nothing here reads the environment, and only [`world`] asks for time and chance: whoever calls
+//! passes them down.
+
+pub mod control;
+pub mod home;
+pub mod keys;
+pub mod location;
+pub mod resolve;
+pub mod source;
+pub mod world;
+pub mod writer;
+
+pub use home::Home;
+pub use keys::Keyring;
+pub use location::StoreLocation;
+pub use resolve::{ResolveError, resolve};
+pub use writer::RunWriter;

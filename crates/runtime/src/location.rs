@@ -1,0 +1,95 @@
+//! Where runs are kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use r1_store::postgres::{PostgresOptions, PostgresStore};
+use r1_store::sqlite::{SqliteOptions, SqliteStore};
+use r1_store::{OpenError, SharedStore};
+
+use crate::home::{Home, HomeError, create_private_dir};
+
+/// A store by its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreLocation {
+    /// A SQLite file, blobs beside it.
+    Sqlite(PathBuf),
+    /// A PostgreSQL database, by its URL.
+    Postgres(String),
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To look at a file that someone brought: not a byte of it changes.
+    Inspect,
+    /// To look, also while others write: a store that is not there is an error.
+    Read,
+    /// To change what is there: a store that is not there is an error.
+    Change,
+    /// To write: a store that is not there is made.
+    Create,
+}
+
+impl StoreLocation {
+    /// Reads an address: a `postgres://` URL, the path of a SQLite file, or a directory that has or
+    /// will have one. Without an address, the store of `home`.
+    #[must_use]
+    pub fn parse(address: Option<&str>, home: &Home) -> Self {
+        match address {
+            None => Self::Sqlite(home.default_store()),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                Self::Postgres(url.into())
+            }
+            Some(path) => {
+                let path = PathBuf::from(path.strip_prefix("sqlite://").unwrap_or(path));
+                Self::Sqlite(if path.is_dir() { path.join("r1.db") } else { path })
+            }
+        }
+    }
+
+    /// Opens the store.
+    pub async fn open(&self, purpose: Purpose) -> Result<SharedStore, LocationError> {
+        match self {
+            Self::Sqlite(path) => open_sqlite(path, purpose).await,
+            Self::Postgres(url) => Ok(Arc::new(PostgresStore::open(url, PostgresOptions::default()).await?)),
+        }
+    }
+}
+
+async fn open_sqlite(path: &Path, purpose: Purpose) -> Result<SharedStore, LocationError> {
+    if purpose == Purpose::Create {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            create_private_dir(parent)?;
+        }
+    } else if !path.exists() {
+        return Err(LocationError::Missing { path: path.to_owned() });
+    }
+    let opened = match purpose {
+        Purpose::Inspect => SqliteStore::open_read_only(path).await,
+        Purpose::Change | Purpose::Create => SqliteStore::open(path, SqliteOptions::default()).await,
+        Purpose::Read => match SqliteStore::open(path, SqliteOptions::default()).await {
+            // Where nothing can be written, what is there can still be looked at.
+            Err(err @ OpenError::Unavailable { .. }) => SqliteStore::open_read_only(path).await.map_err(|_| err),
+            opened => opened,
+        },
+    };
+    Ok(Arc::new(opened?))
+}
+
+/// A store could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum LocationError {
+    /// There is none.
+    #[error("there is no store at {} yet", path.display())]
+    Missing {
+        /// Where.
+        path: PathBuf,
+    },
+    /// Its directory cannot be made.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// It cannot be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+}

@@ -1,0 +1,180 @@
+//! Logs wherever they are: in a store, in a file that R1 wrote, in one of Starling's.
+//!
+//! A [`LogFile`] is a file by its content; a [`Log`] is one run's log in it, readable from its
+//! beginning as often as needed, a page at a time. Reading changes no byte of a foreign file.
+
+mod exchange_file;
+mod starling;
+mod stored;
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+pub use exchange_file::FileRun;
+use r1_event::exchange::{ExchangeError, FileKind, SNIFF_LEN, sniff};
+use r1_event::{Record, SideRecord};
+use r1_store::StoreError;
+pub use starling::StarlingRun;
+pub use stored::StoredRun;
+
+/// What a file turned out to be.
+pub enum LogFile {
+    /// Logs of one or more runs.
+    Logs(Vec<Log>),
+    /// A SQLite file that is none of Starling's: to be opened as an R1 store.
+    Store(PathBuf),
+}
+
+/// One run's log.
+pub enum Log {
+    /// In a store.
+    Stored(StoredRun),
+    /// In an exchange file.
+    File(FileRun),
+    /// In a Starling database.
+    Starling(StarlingRun),
+}
+
+/// Events of a log in order, a page at a time. Blocks: not for an async thread.
+pub type Pages<'a> = Box<dyn Iterator<Item = Result<Vec<Record>, SourceError>> + 'a>;
+
+impl Log {
+    /// The run, if its first event could be read.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&str> {
+        match self {
+            Self::Stored(run) => Some(run.run().as_str()),
+            Self::File(run) => run.run_id(),
+            Self::Starling(run) => Some(run.run_id()),
+        }
+    }
+
+    /// What is kept beside the log.
+    #[must_use]
+    pub fn side_records(&self) -> &[SideRecord] {
+        match self {
+            Self::Stored(run) => run.side_records(),
+            Self::File(run) => run.side_records(),
+            Self::Starling(_) => &[],
+        }
+    }
+
+    /// Where and why the file could not be read any further after this log's last event.
+    #[must_use]
+    pub const fn damage(&self) -> Option<&ExchangeError> {
+        match self {
+            Self::File(run) => run.damage(),
+            Self::Stored(_) | Self::Starling(_) => None,
+        }
+    }
+
+    /// The events from the beginning.
+    #[must_use]
+    pub fn pages(&self) -> Pages<'_> {
+        match self {
+            Self::Stored(run) => Box::new(run.pages()),
+            Self::File(run) => Box::new(run.pages()),
+            Self::Starling(run) => Box::new(run.pages()),
+        }
+    }
+}
+
+/// Opens a file by its content.
+pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
+    let io_error = |source| SourceError::Io { path: path.to_owned(), source };
+    if path.is_dir() {
+        return Err(SourceError::Directory { path: path.to_owned() });
+    }
+    let mut start = Vec::with_capacity(SNIFF_LEN);
+    File::open(path).and_then(|file| file.take(SNIFF_LEN as u64).read_to_end(&mut start)).map_err(io_error)?;
+    match sniff(&start) {
+        FileKind::Empty => Err(SourceError::Empty { path: path.to_owned() }),
+        FileKind::Unknown => Err(SourceError::Foreign { path: path.to_owned() }),
+        FileKind::Log(format) => {
+            exchange_file::runs(path, format).map(|runs| LogFile::Logs(runs.into_iter().map(Log::File).collect()))
+        }
+        FileKind::Sqlite => Ok(match starling::runs(path)? {
+            Some(runs) => LogFile::Logs(runs.into_iter().map(Log::Starling).collect()),
+            None => LogFile::Store(path.to_owned()),
+        }),
+    }
+}
+
+/// How many events were read so far, for whoever shows progress.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<AtomicU64>);
+
+impl Progress {
+    /// How many.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Counts one page.
+    pub fn add(&self, events: usize) {
+        self.0.fetch_add(events as u64, Ordering::Relaxed);
+    }
+}
+
+/// A log could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The file cannot be read at all.
+    #[error("cannot read {}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// A directory.
+    #[error("{} is a directory", path.display())]
+    Directory {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Nothing in it.
+    #[error("{} is empty", path.display())]
+    Empty {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Something else.
+    #[error("{} is no log that r1 knows", path.display())]
+    Foreign {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It begins like a log, but no event can be read.
+    #[error("{} is no log that r1 can read", path.display())]
+    NotALog {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with its first item.
+        #[source]
+        source: ExchangeError,
+    },
+    /// The file changed while it was read.
+    #[error("{} changed while it was read", path.display())]
+    Changed {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The database cannot be read.
+    #[error("cannot read the database {}", path.display())]
+    Database {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

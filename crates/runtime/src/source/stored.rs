@@ -1,0 +1,54 @@
+//! A run in a store.
+
+use r1_event::{Record, RunId, Seq, SideRecord};
+use r1_store::{PageLimit, SharedStore, StoreError};
+use tokio::runtime::Handle;
+
+use super::SourceError;
+use crate::control::view;
+
+/// One run's log in a store.
+pub struct StoredRun {
+    store: SharedStore,
+    run: RunId,
+    side_records: Vec<SideRecord>,
+    handle: Handle,
+}
+
+impl StoredRun {
+    /// Looks the run up.
+    pub async fn open(store: SharedStore, run: RunId) -> Result<Self, StoreError> {
+        let side_records = store.side_records(&run).await?;
+        Ok(Self { store, run, side_records, handle: Handle::current() })
+    }
+
+    /// The run.
+    #[must_use]
+    pub const fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    pub(super) fn side_records(&self) -> &[SideRecord] {
+        &self.side_records
+    }
+
+    pub(super) fn pages(&self) -> impl Iterator<Item = Result<Vec<Record>, SourceError>> {
+        let mut next = Some(Seq::FIRST);
+        std::iter::from_fn(move || {
+            let page = self.handle.block_on(self.store.read(&self.run, next?, PageLimit::default()));
+            match page {
+                Ok(page) => {
+                    // A damaged header has no seq: behind it, reading goes on where the count says.
+                    let counted = next.map(|from| from.get() + page.len() as u64);
+                    let told = page.last().and_then(view::place).map(|place| place.seq + 1);
+                    next = told.or(counted).and_then(Seq::new);
+                    (!page.is_empty()).then_some(Ok(page))
+                }
+                Err(err) => {
+                    next = None;
+                    Some(Err(err.into()))
+                }
+            }
+        })
+    }
+}
