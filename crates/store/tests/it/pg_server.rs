@@ -119,11 +119,13 @@ fn watch(dir: &Path, lock: &Path) {
     let stop: Vec<_> =
         std::iter::once(stop.get_program()).chain(stop.get_args()).map(|arg| arg.to_str().unwrap()).collect();
     let script = format!(
-        "(exec 9<'{lock}'; while sleep 2; do if flock -n -x 9; then {stop}; rm -rf '{dir}' '{port}'; exit; fi; done) &",
+        "(exec 9<'{lock}'; while sleep 2; do if flock -n -x 9; then {stop}; rm -rf '{dir}' '{port}' {lock_too}; exit; fi; done) &",
         lock = path(lock),
         stop = stop.join(" "),
         dir = path(dir),
         port = path(&port_file(dir)),
+        // Others may be waiting at the shared lock; a private one has no use any more.
+        lock_too = if dir.ends_with("shared") { "" } else { path(lock) },
     );
     // A group of its own, so that what interrupts the tests does not reach it.
     run(Command::new("sh").args(["-c", &script]).process_group(0));

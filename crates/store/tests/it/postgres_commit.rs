@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use r1_event::Version;
-use r1_store::conformance::sample::{LONG, Writer, batch, follow, message, messages, read_all, run};
+use r1_store::conformance::sample::{LONG, Writer, batch, completed, follow, message, messages, read_all, run};
 use r1_store::{AppendError, Head, PostgresOptions, PostgresStore, SharedStore};
 
 use crate::pg_proxy::{Cut, Proxy};
@@ -148,4 +148,19 @@ async fn appends_are_durable_where_the_server_says_commits_need_not_be() {
     assert!(seen.len() >= 2 && seen.iter().all(|setting| setting == "on"), "{seen:?}");
     store.close().await.unwrap();
     client.batch_execute(&format!("DROP SCHEMA {} CASCADE; DROP ROLE {role}", schema.name)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_10_what_a_store_remembers_of_a_run_never_outlives_the_truth() {
+    let schema = Schema::new();
+    let (one, other): (SharedStore, SharedStore) = (Arc::new(schema.open().await), Arc::new(schema.open().await));
+    let mut writer = Writer::started(&one, &run(1)).await;
+    let outdated = writer.chain.clone();
+    // The same lease in another store, which writes, ends the run, and loses all but its last event.
+    writer.store = other;
+    writer.write(messages(3).chain([completed()])).await;
+    schema.execute("DELETE FROM @events WHERE seq < 5").await;
+    let err = one.append(&writer.lease, batch(&outdated, messages(1))).await.unwrap_err();
+    assert!(matches!(err, AppendError::Finished { .. }), "{err:?}");
+    assert_eq!(read_all(&one, &run(1)).await.len(), 1);
 }

@@ -117,6 +117,9 @@ async fn a_run_is_in_order_in_the_feed_also_when_its_writer_had_to_wait() {
     let schema = Schema::new();
     let store: SharedStore = Arc::new(schema.open_with(PostgresOptions { committers: 1, ..options() }).await);
     let (mut first, mut second) = (Writer::started(&store, &run(1)).await, Writer::started(&store, &run(2)).await);
+    // Another store, which has not written to these runs and has to ask how they stand.
+    let store: SharedStore = Arc::new(schema.open_with(PostgresOptions { committers: 1, ..options() }).await);
+    (first.store, second.store) = (store.clone(), store.clone());
     let (holder, writer) = (schema.connect().await, schema.connect().await);
     let table = |name| format!("\"{}\".{name}", schema.name);
     let key = run(2).as_str().as_bytes().to_vec();
