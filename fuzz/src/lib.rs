@@ -8,6 +8,9 @@ use std::hint::black_box;
 use bytes::Bytes;
 use r1_event::cbor::scan::Problem;
 use r1_event::cbor::{Rules, Value, check};
+use r1_event::exchange::{
+    Decoder, Encoder, ExchangeError, Format, Item, diagnostic, readable_payload, readable_value, sniff,
+};
 use r1_event::merkle::proof::{ProofBuilder, verify_consistency, verify_inclusion};
 use r1_event::merkle::{Blake3, Frontier, TreeHash};
 use r1_event::v1::Envelope;
@@ -26,6 +29,7 @@ pub const TARGETS: &[Target] = &[
     ("snapshot", snapshot),
     ("proof", proof),
     ("log", log),
+    ("exchange", exchange),
     ("starling", starling),
 ];
 
@@ -135,6 +139,54 @@ pub fn log(data: &[u8]) {
     }
 }
 
+/// The reader of log files: how a file is cut into pieces does not show, and what was read goes out in
+/// every format and comes back.
+///
+/// Input: size of the pieces, then the file.
+pub fn exchange(data: &[u8]) {
+    let Some((piece, file)) = data.split_first() else { return };
+    black_box(sniff(file));
+    for format in FORMATS {
+        let whole = read(format, std::iter::once(file));
+        let in_pieces = read(format, file.chunks(usize::from(*piece).max(1)));
+        assert_eq!(whole.end, in_pieces.end, "another end when read in pieces of {piece}");
+        for other in FORMATS {
+            // As bytes, because NaN differs from itself.
+            let written = write(other, &whole.items);
+            assert_eq!(written, write(other, &in_pieces.items));
+            // A damaged header is kept in the format it came in; only a sound one fits into all.
+            if other == format || whole.items.iter().all(is_sound) {
+                let again = read(other, std::iter::once(&written[..]));
+                assert_eq!(again.end, Ok(()), "{format} as {other} cannot be read");
+                assert_eq!(write(other, &again.items), written, "{format} as {other} is not lossless");
+            }
+        }
+        whole.items.iter().for_each(show);
+    }
+}
+
+fn is_sound(item: &Item) -> bool {
+    match item {
+        Item::Event(record) => record.header().is_ok() || v1::Header::decode(&record.header).is_some(),
+        Item::Side(_) => true,
+    }
+}
+
+/// Everything that makes text of what was read.
+fn show(item: &Item) {
+    match item {
+        Item::Event(record) => {
+            let kind = record.header().map_or(Kind::Typed, |header| header.kind);
+            black_box(readable_payload(kind, record.payload.as_deref().unwrap_or_default()));
+        }
+        Item::Side(record) => {
+            if let Ok(value) = Value::decode(&record.encode(), Rules::READABLE) {
+                black_box((readable_value(&value), diagnostic(&value)));
+            }
+        }
+    }
+}
+
 /// The lenient reader of Starling's events: it knows which bytes are Starling's own, and settles at once.
 /// Its validator takes whatever was read.
 pub fn starling(data: &[u8]) {
@@ -152,6 +204,46 @@ pub fn starling(data: &[u8]) {
         }
         black_box(validator.finish(&mut findings));
     }
+}
+
+const FORMATS: [Format; 3] = [Format::Cborseq, Format::Ndjson, Format::Json];
+
+/// What a file held, and how it ended.
+struct Contents {
+    items: Vec<Item>,
+    end: Result<(), ExchangeError>,
+}
+
+/// The items of a file as far as they can be read.
+fn read<'a>(format: Format, pieces: impl Iterator<Item = &'a [u8]>) -> Contents {
+    let (mut decoder, mut items) = (Decoder::new(format), Vec::new());
+    for piece in pieces.map(Some).chain([None]) {
+        match piece {
+            Some(bytes) => decoder.push(bytes),
+            None => decoder.end(),
+        }
+        loop {
+            match decoder.next_item() {
+                Ok(Some(item)) => items.push(item),
+                Ok(None) => break,
+                Err(err) => return Contents { items, end: Err(err) },
+            }
+        }
+    }
+    Contents { items, end: Ok(()) }
+}
+
+/// The same items in another format.
+pub fn convert(file: &[u8], from: Format, to: Format) -> Vec<u8> {
+    write(to, &read(from, std::iter::once(file)).items)
+}
+
+/// The file that holds these items.
+fn write(format: Format, items: &[Item]) -> Vec<u8> {
+    let (mut encoder, mut out) = (Encoder::new(format), Vec::new());
+    items.iter().for_each(|item| encoder.item(item, &mut out));
+    encoder.finish(&mut out);
+    out
 }
 
 /// Takes items off the front as long as there are any.

@@ -2,6 +2,7 @@
 //!
 //! - [`Store`]: the promise, in words; every backend keeps all of it.
 //! - [`Lease`]: the right to write to a run; [`Head`]: where its log stands.
+//! - [`MemoryStore`], [`SqliteStore`]: two that keep it, within a process and in a file.
 //! - [`tail()`] and [`tail_feed`]: history, then live, without gap or duplicate.
 //! - [`BlobStore`]: content too large for an event.
 //!

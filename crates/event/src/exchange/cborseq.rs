@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::{ExchangeProblem, Item};
 use crate::cbor::scan::item_end;
 use crate::cbor::{Malformed, Reader, Rules, write};
-use crate::record::{Record, Version};
+use crate::record::Record;
 use crate::side_record::SideRecord;
 use crate::v1;
 
@@ -16,18 +16,18 @@ const V1_START: &[u8] = b"\xa6\x62ts";
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     match item {
         Item::Side(record) => out.extend_from_slice(&record.encode()),
-        Item::Event(record) | Item::Rebuilt(record) => match record.version() {
-            Some(Version::V1) => out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref())),
-            // A damaged header is not for an exporter to judge: it goes out as it is.
-            Some(Version::V2) | None => {
-                write::array(out, 2);
-                out.extend_from_slice(&record.header);
-                match &record.payload {
-                    Some(payload) => write::bytes(out, payload),
-                    None => write::null(out),
-                }
+        Item::Event(record) | Item::Rebuilt(record) if v1::Header::decode(&record.header).is_some() => {
+            out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref()));
+        }
+        // A damaged header is not for an exporter to judge: it goes out as it is.
+        Item::Event(record) | Item::Rebuilt(record) => {
+            write::array(out, 2);
+            out.extend_from_slice(&record.header);
+            match &record.payload {
+                Some(payload) => write::bytes(out, payload),
+                None => write::null(out),
             }
-        },
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use ed25519_dalek::SigningKey;
 use r1_event::cbor::{Rules, Value, write};
+use r1_event::exchange::{Decoder, Encoder, Format, Item};
 use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::ProofBuilder;
 use r1_event::merkle::{Blake3, Frontier, Sha256, TreeHash as _};
@@ -63,6 +64,32 @@ fn log_05_every_golden_payload_decodes_and_encodes_to_the_same_bytes() {
         let (kind, bytes) = (record.header().unwrap().kind, record.payload.as_ref().unwrap());
         assert_eq!(Payload::decode(kind, bytes).unwrap().encode(), bytes, "{kind}");
     }
+}
+
+#[test]
+fn log_18_golden_exports_come_back_byte_for_byte_through_every_format() {
+    for name in ["golden.cborseq", "erased.cborseq", "pruned.cborseq"] {
+        let sound = std::fs::read(fixture(name)).unwrap();
+        let items = read_items(Format::Cborseq, &sound);
+        for format in [Format::Cborseq, Format::Ndjson, Format::Json] {
+            let back = read_items(format, &write_items(format, &items));
+            assert!(write_items(Format::Cborseq, &back) == sound, "{name} through {format}");
+        }
+    }
+}
+
+fn read_items(format: Format, file: &[u8]) -> Vec<Item> {
+    let mut decoder = Decoder::new(format);
+    decoder.push(file);
+    decoder.end();
+    std::iter::from_fn(|| decoder.next_item().unwrap()).collect()
+}
+
+fn write_items(format: Format, items: &[Item]) -> Vec<u8> {
+    let (mut encoder, mut out) = (Encoder::new(format), Vec::new());
+    items.iter().for_each(|item| encoder.item(item, &mut out));
+    encoder.finish(&mut out);
+    out
 }
 
 fn describe_run(batch: &Batch) -> Json {
@@ -228,10 +255,14 @@ fn prune(batch: &Batch, through: usize) -> Prune {
 }
 
 fn compare(name: &str, written: &[u8]) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v2").join(name);
+    let path = fixture(name);
     if std::env::var_os("R1_UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, written).unwrap();
     }
     let golden = std::fs::read(&path).unwrap();
     assert!(golden == written, "{name} differs from what is written today: are stored logs still valid?");
+}
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/v2").join(name)
 }

@@ -6,6 +6,7 @@ mod promises;
 
 use proptest::prelude::*;
 use r1_event::cbor::{Value, write};
+use r1_event::exchange::Format;
 use r1_event::merkle::{Blake3, Frontier};
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
 use r1_event::{Digest, Header, KeyId, Kind, Seal, Seq, SideRecord, Statement, UnixNanos, Version, v1};
@@ -31,7 +32,19 @@ fn any_input() -> impl Strategy<Value = Vec<u8>> {
         (prop::sample::select(items()), damage()).prop_map(|(item, damage)| apply(&item, &damage)),
         invented_log(),
         invented_v1_log(),
+        (any::<u8>(), prop::sample::select(json_exports()), damage()).prop_map(|(piece, file, damage)| [
+            vec![piece],
+            apply(&file, &damage)
+        ]
+        .concat()),
     ]
+}
+
+/// The golden logs in the formats that are text.
+fn json_exports() -> Vec<Vec<u8>> {
+    let formats = [Format::Ndjson, Format::Json];
+    let export = |log: &[u8]| formats.map(|format| promises::convert(log, Format::Cborseq, format));
+    GOLDEN.iter().flat_map(|log| export(log)).collect()
 }
 
 /// Starling's envelopes, each sound by itself.

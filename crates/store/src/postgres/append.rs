@@ -4,6 +4,11 @@
 //! facts that cannot change any more; the second writes everything and commits. A refused batch is
 //! answered and left out, the others go on.
 //!
+//! **Known heads.** A committer remembers how the logs stood after its own commits and does not ask
+//! again: only a lease's holder writes to a run. Should another store have written with the same lease
+//! all the same, either the request does not fit what is remembered, or the primary key `(run, seq)`
+//! refuses the row; both times the group starts over and asks.
+//!
 //! **Fencing.** The row of a lease is locked before its token is read and until the commit; taking a
 //! lease over updates that row. So no append commits after a takeover with the token from before it.
 //!
@@ -12,9 +17,10 @@
 //! one that wrote to the run meanwhile. That is seen here (the head is filed under a higher id than our
 //! own) and answered by starting over with a new id, so a run's events are in order in the feed too.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use r1_event::{Batch, Digest, Record, RunId, Version};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
@@ -56,6 +62,8 @@ pub(super) enum GroupError {
     Unconfirmed(Error),
     /// Our transaction is older than one that wrote to the same run: nothing was written.
     OutOfOrder,
+    /// What was remembered of a run is no longer so: nothing was written.
+    Outdated,
 }
 
 /// What became of each request, in order.
@@ -67,28 +75,58 @@ pub(super) async fn store(
     client: &Client,
     db: &Database,
     requests: &[Request],
+    known: &mut KnownRuns,
     doubtful: bool,
 ) -> Result<Outcomes, GroupError> {
-    let mut state = look(client, db, requests).await?;
+    // Whatever goes wrong, the next try asks: only a success puts it back.
+    let remembered = std::mem::take(known);
+    let mut state = look(client, db, requests, &remembered).await?;
     let stored = if doubtful { already_stored(client, db, requests, &state).await? } else { HashSet::new() };
     let mut accepted = Vec::new();
-    let outcomes: Outcomes = requests
-        .iter()
-        .enumerate()
-        .map(|(index, request)| {
-            if stored.contains(&index) {
-                return Ok(Head::from(request.batch.after()));
-            }
-            let run = state.runs.entry(request.key().to_vec()).or_default();
-            let head = decide(request, run, &state.blobs)?;
-            if !request.batch.records().is_empty() {
-                accepted.push(request);
-            }
-            Ok(head)
-        })
-        .collect();
-    write(client, db, state, &accepted).await?;
+    let mut outcomes = Outcomes::with_capacity(requests.len());
+    for (index, request) in requests.iter().enumerate() {
+        if stored.contains(&index) {
+            outcomes.push(Ok(Head::from(request.batch.after())));
+            continue;
+        }
+        let run = state.runs.entry(request.key().to_vec()).or_default();
+        let outcome = decide(request, run, &state.blobs);
+        let refused = matches!(outcome, Err(AppendError::Conflict { .. } | AppendError::Finished { .. }));
+        // Neither a refusal nor an empty batch meets the key that would tell.
+        if run.remembered && (refused || request.batch.records().is_empty()) {
+            return Err(GroupError::Outdated);
+        }
+        if outcome.is_ok() && !request.batch.records().is_empty() {
+            accepted.push(request);
+        }
+        outcomes.push(outcome);
+    }
+    write(client, db, &mut state, &accepted).await?;
+    *known = remembered;
+    known.remember(requests, state);
     Ok(outcomes)
+}
+
+/// How logs stood after this committer's own commits.
+#[derive(Default)]
+pub(super) struct KnownRuns {
+    runs: HashMap<RunId, (i64, Head)>,
+}
+
+impl KnownRuns {
+    /// More runs than are ever busy at once; beyond that it begins anew.
+    const MOST: usize = 16_384;
+
+    fn remember(&mut self, requests: &[Request], mut state: State) {
+        if self.runs.len() > Self::MOST {
+            self.runs.clear();
+        }
+        for request in requests {
+            if let Some(Run { standing, id: Some(id), .. }) = state.runs.remove(request.key()) {
+                self.runs.insert(request.run().clone(), (id, standing.head));
+            }
+        }
+    }
 }
 
 /// A run as the locks have frozen it.
@@ -96,76 +134,110 @@ struct Run {
     standing: Standing,
     /// Its number, once it has a row.
     id: Option<i64>,
+    /// Whether its head was not read in this transaction.
+    remembered: bool,
 }
 
 impl Default for Run {
     fn default() -> Self {
-        Self { standing: Standing { head: Head::EMPTY, token: FencingToken::NONE }, id: None }
+        Self { standing: Standing { head: Head::EMPTY, token: FencingToken::NONE }, id: None, remembered: false }
     }
 }
 
+#[derive(Default)]
 struct State {
     xid: i64,
     runs: BTreeMap<Vec<u8>, Run>,
     blobs: HashSet<Digest>,
 }
 
-async fn look(client: &Client, db: &Database, requests: &[Request]) -> Result<State, GroupError> {
+async fn look(client: &Client, db: &Database, requests: &[Request], known: &KnownRuns) -> Result<State, GroupError> {
     let mut keys: Vec<&[u8]> = requests.iter().map(Request::key).collect();
     keys.sort_unstable();
     keys.dedup();
+    let unknown = requests.iter().filter(|request| !known.runs.contains_key(request.run()));
+    let mut unknown: Vec<&[u8]> = unknown.map(Request::key).collect();
+    unknown.sort_unstable();
+    unknown.dedup();
     let mut hashes: Vec<&[u8]> =
         requests.iter().flat_map(|request| request.batch.blobs()).map(|(_, hash)| &hash.as_bytes()[..]).collect();
     hashes.sort_unstable();
     hashes.dedup();
 
     // Everyone locks in the same order, so nobody waits in a circle.
-    let leases = db.sql("SELECT run_id, token FROM @leases WHERE run_id = ANY ($1) ORDER BY run_id FOR UPDATE");
-    let heads = db.sql(
-        "SELECT q.run_id, r.id, r.terminal, e.seq, e.header, CASE WHEN r.version = 1 THEN e.payload END, e.xid,
-                pg_current_xact_id()::text::bigint
-         FROM unnest($1::bytea[]) AS q (run_id)
-         LEFT JOIN @runs r ON r.run_id = q.run_id
-         LEFT JOIN LATERAL
-             (SELECT seq, header, payload, xid FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ON true",
+    let leases = db.sql(
+        "SELECT run_id, token, finished, pg_current_xact_id()::text::bigint
+         FROM @leases WHERE run_id = ANY ($1) ORDER BY run_id FOR UPDATE",
     );
     let blobs = db.sql("SELECT hash FROM @blobs WHERE hash = ANY ($1) ORDER BY hash FOR KEY SHARE");
-    let runs: [Param<'_>; 1] = [(&keys, Type::BYTEA_ARRAY)];
-    let lock_blobs = async {
-        if hashes.is_empty() {
+    let heads = db.sql(
+        "SELECT q.run_id, r.id, r.terminal, e.seq, e.header, CASE WHEN r.version = 1 THEN e.payload END, e.xid
+         FROM unnest($1::bytea[]) AS q (run_id)
+         JOIN @runs r ON r.run_id = q.run_id
+         CROSS JOIN LATERAL
+             (SELECT seq, header, payload, xid FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e",
+    );
+    let ask = async |sql: &str, names: &[&[u8]]| {
+        if names.is_empty() {
             return Ok(Vec::new());
         }
-        client.query_typed(&blobs, &[(&hashes, Type::BYTEA_ARRAY)]).await
+        client.query_typed(sql, &[(&names, Type::BYTEA_ARRAY)]).await
     };
     // Sent at once, run in this order; each sees what was committed before it began.
     let (begun, leases, blobs, heads) = tokio::join!(
         client.batch_execute(db.begin()),
-        client.query_typed(&leases, &runs),
-        lock_blobs,
-        client.query_typed(&heads, &runs),
+        ask(&leases, &keys),
+        ask(&blobs, &hashes),
+        ask(&heads, &unknown),
     );
     begun.map_err(before_commit)?;
-    State::read(&leases.map_err(before_commit)?, &blobs.map_err(before_commit)?, &heads.map_err(before_commit)?)
+    let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
+    let mut state = State { xid: leases.first().map_or(0, |row| row.get(3)), ..State::default() };
+    state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
+    state.read_heads(&heads.map_err(before_commit)?)?;
+    state.recall(requests, known);
+    state.read_leases(&leases)?;
+    Ok(state)
 }
 
 impl State {
-    fn read(leases: &[Row], blobs: &[Row], heads: &[Row]) -> Result<Self, GroupError> {
-        let mut state = Self { xid: 0, runs: BTreeMap::new(), blobs: HashSet::new() };
-        for row in blobs {
-            state.blobs.extend(digest_at(row, 0));
-        }
-        let mut tokens: BTreeMap<&[u8], i64> = leases.iter().map(|row| (row.get(0), row.get(1))).collect();
-        for row in heads {
-            state.xid = row.get(7);
-            let key: &[u8] = row.get(0);
-            let token = tokens.remove(key).map_or(FencingToken::NONE, |token| FencingToken(token.cast_unsigned()));
-            if row.get::<_, Option<i64>>(6).is_some_and(|head| head > state.xid) {
+    fn read_heads(&mut self, rows: &[Row]) -> Result<(), GroupError> {
+        for row in rows {
+            if row.get::<_, i64>(6) > self.xid {
                 return Err(GroupError::OutOfOrder);
             }
-            let head = head_of(row.get(2), seq_at(row, 3), row.get(4), row.get(5));
-            state.runs.insert(key.to_vec(), Run { standing: Standing { head, token }, id: row.get(1) });
+            let run = self.runs.entry(row.get::<_, &[u8]>(0).to_vec()).or_default();
+            run.standing.head = head_of(row.get(2), seq_at(row, 3), row.get(4), row.get(5));
+            run.id = Some(row.get(1));
         }
-        Ok(state)
+        Ok(())
+    }
+
+    /// What a failed insert means, as long as nothing was to be committed.
+    fn explain(&self, err: Error) -> GroupError {
+        let is_taken = err.code() == Some(&SqlState::UNIQUE_VIOLATION);
+        if is_taken && self.runs.values().any(|run| run.remembered) { GroupError::Outdated } else { before_commit(err) }
+    }
+
+    fn recall(&mut self, requests: &[Request], known: &KnownRuns) {
+        for request in requests {
+            if let Some((id, head)) = known.runs.get(request.run()) {
+                let run = self.runs.entry(request.key().to_vec()).or_default();
+                (run.id, run.standing.head, run.remembered) = (Some(*id), head.clone(), true);
+            }
+        }
+    }
+
+    fn read_leases(&mut self, rows: &[Row]) -> Result<(), GroupError> {
+        for row in rows {
+            let run = self.runs.entry(row.get::<_, &[u8]>(0).to_vec()).or_default();
+            run.standing.token = FencingToken(row.get::<_, i64>(1).cast_unsigned());
+            // A finished run may have been pruned, and then no key would refuse an event after its end.
+            if run.remembered && row.get(2) && run.standing.head.terminal.is_none() {
+                return Err(GroupError::Outdated);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -211,34 +283,34 @@ fn decide(request: &Request, run: &mut Run, blobs: &HashSet<Digest>) -> Result<H
     Ok(run.standing.head.clone())
 }
 
-async fn write(client: &Client, db: &Database, mut state: State, accepted: &[&Request]) -> Result<(), GroupError> {
+async fn write(client: &Client, db: &Database, state: &mut State, accepted: &[&Request]) -> Result<(), GroupError> {
     if accepted.is_empty() {
         return client.batch_execute("ROLLBACK").await.map_err(before_commit);
     }
-    create_runs(client, db, &mut state, accepted).await.map_err(before_commit)?;
+    create_runs(client, db, state, accepted).await.map_err(before_commit)?;
     let mut writes = Writes::new(state.xid);
     for request in accepted {
         let id = state.runs.get(request.key()).and_then(|run| run.id).unwrap_or_default();
         writes.add(id, &request.batch);
     }
-    let Writes { mut events, runs, blobs, .. } = writes;
+    let Writes { mut events, runs, finished, blobs, .. } = writes;
     let last = events.pop().unwrap_or_default();
     for part in &events {
-        part.insert(client, db).await.map_err(before_commit)?;
+        part.insert(client, db).await.map_err(|err| state.explain(err))?;
     }
     // Sent at once. Should a statement fail, the server makes a rollback of the commit behind it.
     let results = tokio::join!(
         last.insert(client, db),
         runs.update(client, db),
+        finished.update(client, db),
         blobs.insert(client, db),
         client.batch_execute("COMMIT"),
     );
-    let (events, runs, blobs, commit) = results;
-    match events.and(runs).and(blobs).and(commit) {
-        Ok(()) => Ok(()),
-        Err(err) if is_lost(&err) => Err(GroupError::Unconfirmed(err)),
-        Err(err) => Err(GroupError::Refused(err)),
-    }
+    let (events, runs, finished, blobs, commit) = results;
+    events.and(runs).and(finished).and(blobs).and(commit).map_err(|err| match state.explain(err) {
+        GroupError::Lost(err) => GroupError::Unconfirmed(err),
+        other => other,
+    })
 }
 
 /// Makes the rows of runs that begin with this group.

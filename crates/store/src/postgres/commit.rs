@@ -2,12 +2,14 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use tokio_postgres::{Client, Error};
 
-use super::append::{self, GroupError, Outcomes, Request};
+use super::append::{self, GroupError, KnownRuns, Outcomes, Request};
 use super::database::{Database, is_lost};
 use super::wake::Wake;
 use crate::error::{AppendError, Source, StoreError};
@@ -18,6 +20,9 @@ const GROUP_REQUESTS: usize = 1024;
 
 /// Most bytes in one transaction, unless a single batch is larger.
 const GROUP_BYTES: usize = 32 << 20;
+
+/// Longest wait for requests that may join a transaction.
+const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
 /// The queues, one per committer. A run always goes to the same one, so its batches stay in order and
 /// two committers never wait for each other.
@@ -35,7 +40,14 @@ impl Committers {
     pub(super) fn start(count: usize, db: &Arc<Database>, wake: &Wake, tasks: &mut JoinSet<()>) -> Self {
         let queues = (0..count.max(1)).map(|_| {
             let (queue, waiting) = mpsc::channel(GROUP_REQUESTS);
-            let committer = Committer { db: Arc::clone(db), wake: wake.clone(), waiting, client: None };
+            let committer = Committer {
+                db: Arc::clone(db),
+                wake: wake.clone(),
+                waiting,
+                client: None,
+                last: Group::default(),
+                known: KnownRuns::default(),
+            };
             tasks.spawn(committer.run());
             queue
         });
@@ -71,6 +83,16 @@ struct Committer {
     wake: Wake,
     waiting: mpsc::Receiver<Waiting>,
     client: Option<Client>,
+    last: Group,
+    known: KnownRuns,
+}
+
+/// The transaction before.
+#[derive(Default)]
+struct Group {
+    /// How many requests it had, and how many more were waiting at its end.
+    active: usize,
+    took: Duration,
 }
 
 impl Committer {
@@ -91,13 +113,29 @@ impl Committer {
     }
 
     /// Waits for requests; false once no more can come.
+    ///
+    /// Whoever was just answered comes back in a moment. To begin with the first of them would leave
+    /// the others to the next transaction, so as many as were active are waited for, but not for long.
     async fn gather(&mut self, arrived: &mut Vec<Waiting>) -> bool {
-        self.waiting.recv_many(arrived, GROUP_REQUESTS).await > 0
+        if self.waiting.recv_many(arrived, GROUP_REQUESTS).await == 0 {
+            return false;
+        }
+        let until = Instant::now() + (self.last.took / 4).min(LONGEST_WAIT);
+        while arrived.len() < self.last.active.min(GROUP_REQUESTS) {
+            let room = GROUP_REQUESTS.saturating_sub(arrived.len());
+            match timeout_at(until, self.waiting.recv_many(arrived, room)).await {
+                Ok(more) if more > 0 => {}
+                Ok(_) | Err(_) => break,
+            }
+        }
+        true
     }
 
     async fn store(&mut self, group: Vec<Waiting>) {
         let (requests, answers): (Vec<_>, Vec<_>) = group.into_iter().map(|w| (w.request, w.answer)).unzip();
+        let begun = Instant::now();
         let outcomes = self.outcomes(&requests, false).await;
+        self.last = Group { active: requests.len() + self.waiting.len(), took: begun.elapsed() };
         let stored = outcomes
             .iter()
             .zip(&requests)
@@ -115,7 +153,7 @@ impl Committer {
         let err = loop {
             let err = match self.attempt(requests, doubtful).await {
                 Ok(outcomes) => return outcomes,
-                Err(GroupError::OutOfOrder) => continue,
+                Err(GroupError::OutOfOrder | GroupError::Outdated) => continue,
                 Err(GroupError::Refused(err)) => break err,
                 Err(GroupError::Lost(err)) => err,
                 Err(GroupError::Unconfirmed(err)) => {
@@ -143,7 +181,7 @@ impl Committer {
             Some(client) => client,
             None => self.db.connect().await.map_err(GroupError::Lost)?,
         };
-        let stored = append::store(&client, &self.db, requests, doubtful).await;
+        let stored = append::store(&client, &self.db, requests, &mut self.known, doubtful).await;
         // A connection whose transaction cannot be ended is not used again.
         if stored.is_ok() || client.batch_execute("ROLLBACK").await.is_ok() {
             self.client = Some(client);

@@ -46,7 +46,8 @@ const STEPS: &[&str] = &["
         run_id BYTEA PRIMARY KEY,
         owner BYTEA NOT NULL,
         token BIGINT NOT NULL,
-        until BIGINT NOT NULL
+        until BIGINT NOT NULL,
+        finished BOOLEAN NOT NULL DEFAULT false
     ) WITH (fillfactor = 50);
 
     CREATE TABLE @side_records (

@@ -14,7 +14,8 @@ pub struct PostgresOptions {
     pub schema: String,
     /// Most connections used for reading and housekeeping at one time.
     pub connections: usize,
-    /// How many transactions of appends may be under way at one time.
+    /// How many transactions of appends may be under way at one time. One shares each sync of the disk
+    /// among most; more may help where large batches and small ones meet.
     pub committers: usize,
     /// How long to wait for a server that is not there (restarting, say) before giving an error.
     pub patience: Duration,
@@ -30,7 +31,7 @@ impl Default for PostgresOptions {
         Self {
             schema: "r1".into(),
             connections: 8,
-            committers: 2,
+            committers: 1,
             patience: Duration::from_secs(15),
             poll_interval: Duration::from_millis(500),
             notifications: true,

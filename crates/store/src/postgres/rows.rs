@@ -19,12 +19,20 @@ pub(super) struct Writes<'a> {
     /// At least one part; the parts are inserted one after the other.
     pub(super) events: Vec<Events<'a>>,
     pub(super) runs: Runs,
+    pub(super) finished: Finished<'a>,
     pub(super) blobs: BlobRefs<'a>,
 }
 
 impl<'a> Writes<'a> {
     pub(super) fn new(xid: i64) -> Self {
-        Self { xid, count: 0, events: Vec::new(), runs: Runs::default(), blobs: BlobRefs::default() }
+        Self {
+            xid,
+            count: 0,
+            events: Vec::new(),
+            runs: Runs::default(),
+            finished: Finished::default(),
+            blobs: BlobRefs::default(),
+        }
     }
 
     pub(super) fn add(&mut self, run: i64, batch: &'a Batch) {
@@ -51,6 +59,9 @@ impl<'a> Writes<'a> {
             self.runs.terminals.push(after.terminal().map(|kind| kind.number().cast_signed()));
             self.runs.sizes.push(after.size().cast_signed());
             self.runs.snapshots.push(after.snapshot());
+        }
+        if after.terminal().is_some() {
+            self.finished.keys.push(after.run().as_str().as_bytes());
         }
     }
 }
@@ -134,6 +145,22 @@ impl Runs {
             (&self.snapshots, Type::BYTEA_ARRAY),
         ];
         client.execute_typed(&sql, &params).await.map(drop)
+    }
+}
+
+/// Leases of runs that end with this group.
+#[derive(Default)]
+pub(super) struct Finished<'a> {
+    keys: Vec<&'a [u8]>,
+}
+
+impl Finished<'_> {
+    pub(super) async fn update(&self, client: &Client, db: &Database) -> Result<(), Error> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
+        let sql = db.sql("UPDATE @leases SET finished = true WHERE run_id = ANY ($1)");
+        client.execute_typed(&sql, &[(&self.keys, Type::BYTEA_ARRAY)]).await.map(drop)
     }
 }
 

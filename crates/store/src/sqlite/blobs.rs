@@ -98,12 +98,12 @@ pub(super) fn collect(
     let unused: Vec<Digest> = unused.collect::<rusqlite::Result<_>>()?;
     let mut delete = db.prepare_cached("DELETE FROM blobs WHERE hash = ?1")?;
     for hash in &unused {
-        delete.execute([hash.as_bytes()])?;
         // Before the commit, while nobody else can store it again. If the commit does not come, the
         // row stands for a file that is gone, and appends look for the file too.
         if let Err(err) = files.remove(*hash) {
-            return Err(rusqlite::Error::ToSqlConversionFailure(err.into()));
+            return Ok(Err(backend(err)));
         }
+        delete.execute([hash.as_bytes()])?;
     }
     Ok(Ok(unused))
 }

@@ -6,10 +6,13 @@
 //! place, and after rows were deleted (by pruning, noted in `facts`) an erasure also rewrites the file
 //! with `VACUUM`, which leaves no such bytes. Either way the write-ahead log is emptied at the end.
 
+use std::time::Duration;
+
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{RunId, SideRecord};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::failure;
 use super::row::{self, RunRow, signed};
 use super::standing;
 use super::writer::Session;
@@ -18,6 +21,8 @@ use crate::rules;
 
 /// How many events one transaction of a prune removes: others write in between.
 const CHUNK: i64 = 512;
+/// How long the log's readers may take to let go of it.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// What a change left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +129,15 @@ pub(super) fn compact(db: &Connection) -> rusqlite::Result<()> {
 
 /// Copies everything out of the write-ahead log and empties it; false while readers are in the way.
 pub(super) fn empty_log(db: &Connection) -> rusqlite::Result<bool> {
-    db.query_one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).map(|busy| busy == 0)
+    // Appends wait meanwhile, so the readers get little time; whoever calls tries again.
+    let usual: u64 = db.query_one("PRAGMA busy_timeout", [], |row| row::unsigned(row, 0))?;
+    db.busy_timeout(PATIENCE)?;
+    let emptied = db.query_one("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+    db.busy_timeout(Duration::from_millis(usual))?;
+    match emptied {
+        Err(err) if failure::is_busy(&err) => Ok(false),
+        emptied => emptied.map(|busy| busy == 0),
+    }
 }
 
 /// How often rows were deleted since the file was last rewritten.
