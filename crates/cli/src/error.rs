@@ -289,6 +289,7 @@ impl From<PruneError> for CliError {
             PruneError::Store(err) => err.into(),
             err @ PruneError::Corrupt(_) => worded(err).failed().hint("see what is wrong with `r1 log validate RUN`"),
             err @ (PruneError::V1 { .. }
+            | PruneError::Operator { .. }
             | PruneError::Open { .. }
             | PruneError::Terminal { .. }
             | PruneError::Nothing { .. }) => worded(err),

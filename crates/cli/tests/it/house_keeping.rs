@@ -34,6 +34,7 @@ fn log_15_a_redacted_payload_is_gone_and_chain_proofs_and_seal_still_hold() {
         serde_json::json!({"run_id": RUN, "sequences": [5], "by": "operator:tester", "reason": "leaked key"})
     );
     assert_eq!(sandbox.r1(&["log", "validate"]).code, 0, "the operator run is sound too");
+    sandbox.r1(&["prune", "--run", operator_run]).fails(2, "the record of an operator's action");
 }
 
 #[test]

@@ -64,7 +64,7 @@ pub(crate) fn check(log: &Log, options: Options, threads: usize, progress: &Prog
     if log.is_rebuilt() {
         let message = "a Starling export holds no payload bytes: they were rebuilt from its JSON, and the hashes \
                        were checked over that; nothing shows whether the last event's bytes are the original ones";
-        verdict.findings.insert(0, Finding::new(Part::Notice, "payloads_rebuilt", None, message));
+        verdict.findings.push(Finding::new(Part::Notice, "payloads_rebuilt", None, message));
     }
     Ok(verdict)
 }

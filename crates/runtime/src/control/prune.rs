@@ -6,7 +6,7 @@ use r1_event::payload::Payload;
 use r1_event::side_record::{Prune, RunContext};
 use r1_event::validate::{Options, Validator};
 use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version};
-use r1_store::{RunFilter, SharedStore, StoreError};
+use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 
 use super::check::{self, blocking};
 use super::view;
@@ -33,6 +33,10 @@ pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Res
     if summary.head.terminal.is_none() {
         return Err(PruneError::Open { run: run.clone() });
     }
+    let first = store.read(run, Seq::FIRST, PageLimit { events: 1, bytes: 0 }).await?;
+    if first.first().and_then(context_of).is_some_and(|context| context.run_kind.as_deref() == Some("operator")) {
+        return Err(PruneError::Operator { run: run.clone() });
+    }
     let last = summary.head.next.previous().and_then(Seq::previous);
     let gone = summary.pruned_through.map_or(0, Seq::get);
     let through = match (through, last) {
@@ -58,7 +62,7 @@ pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Pl
         for run in &page.runs {
             match plan(store, &run.run_id, None).await {
                 Ok(plan) => plans.push(plan),
-                Err(PruneError::Nothing { .. } | PruneError::V1 { .. }) => {}
+                Err(PruneError::Nothing { .. } | PruneError::V1 { .. } | PruneError::Operator { .. }) => {}
                 Err(err) => return Err(err),
             }
         }
@@ -199,6 +203,12 @@ pub enum PruneError {
     /// Starling could no longer check what is left.
     #[error("run {run} is a v1 log; only v2 logs can be pruned and still be checked")]
     V1 {
+        /// The run.
+        run: RunId,
+    },
+    /// It says who erased what, and why: other runs' verdicts rest on it.
+    #[error("run {run} is the record of an operator's action, which is kept")]
+    Operator {
         /// The run.
         run: RunId,
     },

@@ -175,7 +175,7 @@ async fn write_operator_run(
     let run = world::new_run_id(now)?;
     let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
     let started = RunStarted {
-        goal: format!("redact {} events of {}", targets.len(), request.run),
+        goal: format!("redact {}", request.run),
         run_kind: Some("operator".into()),
         session_id: request.run.ulid_text().map(|ulid| format!("chat_{ulid}")),
         instance_id: Some(owner.into()),
