@@ -33,7 +33,8 @@ pub(super) fn inspect(path: &Path) -> std::io::Result<Leftover> {
         Err(err) => return Err(err),
     };
     let length = file.metadata()?.len();
-    walk(BufReader::with_capacity(1 << 16, file), length)
+    // Another process may be writing: what it adds meanwhile is not looked at.
+    walk(BufReader::with_capacity(1 << 16, file.take(length)), length)
 }
 
 fn walk(mut wal: impl Read, length: u64) -> std::io::Result<Leftover> {
@@ -43,7 +44,8 @@ fn walk(mut wal: impl Read, length: u64) -> std::io::Result<Leftover> {
     }
     let mut sum = Checksum { big_endian: header[3] & 1 == 1, state: (0, 0) };
     sum.add(&header[..24]);
-    if sum.state != (word(&header, 24), word(&header, 28)) {
+    let is_page_size = |size: u32| size.is_power_of_two() && (512..=65_536).contains(&size);
+    if sum.state != (word(&header, 24), word(&header, 28)) || !is_page_size(word(&header, 8)) {
         return Ok(Leftover { torn: length, ..Leftover::default() });
     }
     let (salt, page) = ((word(&header, 16), word(&header, 20)), word(&header, 8) as usize);

@@ -36,11 +36,11 @@ async fn log_14_two_processes_write_at_once_and_each_sees_the_others_events() {
         let chain = writer.await.unwrap();
         assert_eq!(follow(&run(n), Version::V2, &read_all(&store, &run(n)).await), chain);
     }
+    assert!(child.wait().unwrap().success());
     for (n, tail) in (100..).zip(tails) {
         let seen = tokio::time::timeout(Duration::from_secs(60), tail).await.expect("the tail hangs").unwrap();
         assert!(follow(&run(n), Version::V2, &seen).terminal().is_some());
         assert_eq!(seen, read_all(&store, &run(n)).await);
     }
-    assert!(child.wait().unwrap().success());
     assert_eq!(reader.join().unwrap(), 50 * RUNS as usize, "everything the child wrote was acknowledged");
 }
