@@ -149,24 +149,23 @@ impl Chain {
     /// For rebuilding a chain from a store's own records after its snapshot; it checks the link and
     /// nothing else.
     pub fn follow(&mut self, record: &Record) -> Result<(), ChainError> {
-        let (seq, kind) = self.check_link(record)?;
-        debug_assert_eq!(seq, self.next_seq());
-        self.step(record, kind);
+        let place = self.check_link(record)?;
+        self.step(record, place.kind);
         Ok(())
     }
 
-    fn check_link(&self, record: &Record) -> Result<(Seq, Kind), ChainError> {
+    fn check_link(&self, record: &Record) -> Result<Place, ChainError> {
         let expected = self.next_seq();
-        let (run_id, seq, linked, kind) = match self.version {
+        let (run_id, seq, linked, kind, ts) = match self.version {
             Version::V2 => {
                 let header = record.header()?;
-                (header.run_id, header.seq.get(), header.prev_hash == self.head, header.kind)
+                (header.run_id, header.seq.get(), header.prev_hash == self.head, header.kind, header.ts)
             }
             Version::V1 => {
                 let header = v1::Header::decode(&record.header).ok_or(ChainError::NotV1 { seq: expected })?;
                 let previous = header.prev_hash.unwrap_or_default();
                 let linked = previous == self.head.as_ref().map_or(&[][..], |head| head.as_bytes());
-                (header.run_id, header.seq, linked, Kind::from_number(header.kind.into()))
+                (header.run_id, header.seq, linked, Kind::from_number(header.kind.into()), UnixNanos(header.ts))
             }
         };
         if run_id != self.run.as_str() {
@@ -178,7 +177,7 @@ impl Chain {
         if !linked {
             return Err(ChainError::BrokenLink { seq: expected });
         }
-        Ok((expected, kind))
+        Ok(Place { seq: expected, kind, ts })
     }
 
     fn step(&mut self, record: &Record, kind: Kind) {
@@ -195,6 +194,13 @@ impl Chain {
             self.terminal = Some(kind);
         }
     }
+}
+
+/// What a record that fits says of itself.
+struct Place {
+    seq: Seq,
+    kind: Kind,
+    ts: UnixNanos,
 }
 
 /// Bytes that are no snapshot of a chain.
@@ -242,6 +248,8 @@ pub struct Batch {
     before: Position,
     after: Chain,
     records: Vec<Record>,
+    /// Times of the first and the last event.
+    span: Option<(UnixNanos, UnixNanos)>,
     blobs: Vec<(Seq, Digest)>,
 }
 
@@ -250,7 +258,7 @@ impl Batch {
     #[must_use]
     pub fn new(chain: &Chain) -> Self {
         let before = Position { run: chain.run.clone(), size: chain.size(), head: chain.head };
-        Self { before, after: chain.clone(), records: Vec::new(), blobs: Vec::new() }
+        Self { before, after: chain.clone(), records: Vec::new(), span: None, blobs: Vec::new() }
     }
 
     /// Adds an event of a v2 run and returns its seq.
@@ -283,8 +291,7 @@ impl Batch {
             payload_size: bytes.len() as u64,
         };
         let record = Record { header: header.encode().into(), payload: Some(bytes) };
-        self.after.step(&record, kind);
-        self.records.push(record);
+        self.keep(record, kind, ts);
         Ok(seq)
     }
 
@@ -308,14 +315,13 @@ impl Batch {
             kind: number,
         };
         let record = Record { header: header.encode().into(), payload: Some(bytes) };
-        self.after.step(&record, kind);
-        self.records.push(record);
+        self.keep(record, kind, ts);
         Ok(seq)
     }
 
     /// Adds an event that was made elsewhere, after checking all that its maker should have checked.
     pub fn adopt(&mut self, record: Record) -> Result<Seq, ChainError> {
-        let (seq, kind) = self.after.check_link(&record)?;
+        let Place { seq, kind, ts } = self.after.check_link(&record)?;
         self.check_place(kind)?;
         match (self.after.version, &record.payload) {
             (Version::V2, Some(bytes)) => {
@@ -332,8 +338,7 @@ impl Batch {
             (Version::V2, None) => {}
             (Version::V1, None) => return Err(ChainError::PayloadMismatch { seq }),
         }
-        self.after.step(&record, kind);
-        self.records.push(record);
+        self.keep(record, kind, ts);
         Ok(seq)
     }
 
@@ -361,6 +366,12 @@ impl Batch {
         &self.records
     }
 
+    /// Times of the first and the last event; `None` if there are no events.
+    #[must_use]
+    pub const fn span(&self) -> Option<(UnixNanos, UnixNanos)> {
+        self.span
+    }
+
     /// The events, the chain behind them, and which events name which blobs.
     #[must_use]
     pub fn into_parts(self) -> (Vec<Record>, Chain, Vec<(Seq, Digest)>) {
@@ -371,6 +382,12 @@ impl Batch {
     #[must_use]
     pub fn blobs(&self) -> &[(Seq, Digest)] {
         &self.blobs
+    }
+
+    fn keep(&mut self, record: Record, kind: Kind, ts: UnixNanos) {
+        self.after.step(&record, kind);
+        self.records.push(record);
+        self.span = Some((self.span.map_or(ts, |(first, _)| first), ts));
     }
 
     fn check_place(&self, kind: Kind) -> Result<(), ChainError> {

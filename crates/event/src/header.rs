@@ -26,14 +26,14 @@ pub struct Header<'a> {
 
 /// Keys with their CBOR heads, in canonical order.
 mod key {
-    pub(super) const MAP: &[u8] = &[0xa7];
-    pub(super) const TS: &[u8] = b"\x62ts";
-    pub(super) const SEQ: &[u8] = b"\x63seq";
-    pub(super) const KIND: &[u8] = b"\x64kind";
-    pub(super) const RUN_ID: &[u8] = b"\x66run_id";
-    pub(super) const PREV_HASH: &[u8] = b"\x69prev_hash";
-    pub(super) const PAYLOAD_HASH: &[u8] = b"\x6cpayload_hash";
-    pub(super) const PAYLOAD_SIZE: &[u8] = b"\x6cpayload_size";
+    pub(super) const MAP: &[u8; 1] = &[0xa7];
+    pub(super) const TS: &[u8; 3] = b"\x62ts";
+    pub(super) const SEQ: &[u8; 4] = b"\x63seq";
+    pub(super) const KIND: &[u8; 5] = b"\x64kind";
+    pub(super) const RUN_ID: &[u8; 7] = b"\x66run_id";
+    pub(super) const PREV_HASH: &[u8; 10] = b"\x69prev_hash";
+    pub(super) const PAYLOAD_HASH: &[u8; 13] = b"\x6cpayload_hash";
+    pub(super) const PAYLOAD_SIZE: &[u8; 13] = b"\x6cpayload_size";
 }
 
 impl<'a> Header<'a> {
@@ -47,8 +47,7 @@ impl<'a> Header<'a> {
     }
 
     fn encoded_len(&self) -> usize {
-        let keys = [key::MAP, key::TS, key::SEQ, key::KIND, key::RUN_ID, key::PREV_HASH, key::PAYLOAD_HASH];
-        let keys = keys.iter().map(|key| key.len()).sum::<usize>() + key::PAYLOAD_SIZE.len();
+        let keys = 1 + 3 + 4 + 5 + 7 + 10 + 13 + 13;
         let ts = if self.ts.0 < 0 { !self.ts.0 } else { self.ts.0 };
         let numbers = [ts.cast_unsigned(), self.seq.get(), self.kind.number(), self.payload_size];
         let numbers: usize = numbers.into_iter().map(write::head_len).sum();
@@ -79,30 +78,34 @@ impl<'a> Header<'a> {
 
     /// Reads a header; anything but its canonical bytes is refused, so bytes and fields say the same.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, MalformedHeader> {
+        Self::decode_of("", bytes)
+    }
+
+    /// [`Self::decode`], faster for a header of the run `expected`.
+    pub(crate) fn decode_of(expected: &'a str, bytes: &'a [u8]) -> Result<Self, MalformedHeader> {
         let mut reader = Reader::new(bytes);
-        let header = Self::read(&mut reader).ok_or(MalformedHeader { offset: reader.position() })?;
+        let header = Self::read(expected, &mut reader).ok_or(MalformedHeader { offset: reader.position() })?;
         if reader.is_at_end() { Ok(header) } else { Err(MalformedHeader { offset: reader.position() }) }
     }
 
-    fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        let literal = |reader: &mut Reader<'a>, expected| reader.literal(expected).then_some(());
-        literal(reader, key::MAP)?;
-        literal(reader, key::TS)?;
+    fn read(expected: &'a str, reader: &mut Reader<'a>) -> Option<Self> {
+        reader.constant(key::MAP)?;
+        reader.constant(key::TS)?;
         let ts = UnixNanos(reader.canonical_int()?);
-        literal(reader, key::SEQ)?;
+        reader.constant(key::SEQ)?;
         let seq = Seq::new(reader.canonical_uint()?)?;
-        literal(reader, key::KIND)?;
+        reader.constant(key::KIND)?;
         let kind = Kind::from_number(reader.canonical_uint()?);
-        literal(reader, key::RUN_ID)?;
-        let run_id = reader.canonical_text()?;
-        literal(reader, key::PREV_HASH)?;
+        reader.constant(key::RUN_ID)?;
+        let run_id = reader.canonical_text_like(expected)?;
+        reader.constant(key::PREV_HASH)?;
         let prev_hash = match reader.canonical_bytes()? {
             [] => None,
             hash => Some(Digest::from_slice(hash)?),
         };
-        literal(reader, key::PAYLOAD_HASH)?;
+        reader.constant(key::PAYLOAD_HASH)?;
         let payload_hash = Digest::from_slice(reader.canonical_bytes()?)?;
-        literal(reader, key::PAYLOAD_SIZE)?;
+        reader.constant(key::PAYLOAD_SIZE)?;
         let payload_size = reader.canonical_uint()?;
         Some(Self { run_id, seq, prev_hash, ts, kind, payload_hash, payload_size })
     }

@@ -61,13 +61,19 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `expected` if it is next.
-    #[inline]
     pub(crate) fn literal(&mut self, expected: &[u8]) -> bool {
         let found = self.bytes[self.at..].starts_with(expected);
         if found {
             self.at += expected.len();
         }
         found
+    }
+
+    /// [`Self::literal`] for a constant: a comparison or two instead of a call.
+    #[inline]
+    pub(crate) fn constant<const N: usize>(&mut self, expected: &[u8; N]) -> Option<()> {
+        let next: &[u8; N] = self.bytes.get(self.at..self.at + N)?.try_into().ok()?;
+        (next == expected).then(|| self.at += N)
     }
 
     /// Takes the next `len` bytes.
@@ -126,6 +132,14 @@ impl<'a> Reader<'a> {
     pub(crate) fn canonical_text(&mut self) -> Option<&'a str> {
         let head = self.head().ok().filter(|head| head.major == 3 && head.shortest)?;
         self.take(head.argument).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    }
+
+    /// [`Self::canonical_text`] that needs not look at text which is `expected`.
+    #[inline]
+    pub(crate) fn canonical_text_like(&mut self, expected: &'a str) -> Option<&'a str> {
+        let head = self.head().ok().filter(|head| head.major == 3 && head.shortest)?;
+        let bytes = self.take(head.argument)?;
+        if bytes == expected.as_bytes() { Some(expected) } else { std::str::from_utf8(bytes).ok() }
     }
 
     fn argument<const N: usize>(&mut self) -> Result<u64, HeadError> {

@@ -1,7 +1,5 @@
 //! How a payload's fields become CBOR and come back.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 
 use crate::cbor::{self, Malformed, Reader, Rules, Value, write};
@@ -384,49 +382,87 @@ fn encoded_key(key: &str) -> Vec<u8> {
     out
 }
 
-/// Collects the pairs of one payload and writes them in canonical order.
-pub(super) struct MapWriter {
-    /// Where each pair's key and item stand in `bytes`.
-    pairs: Vec<(Range<usize>, Range<usize>)>,
-    bytes: Vec<u8>,
+/// [`Field`] without what depends on its type, so that all fields of a struct fit into one list.
+pub(super) trait AnyField {
+    fn put(&self, out: &mut Vec<u8>);
+    fn is_left_out(&self) -> bool;
+    fn len(&self) -> usize;
 }
 
-impl MapWriter {
-    /// For about `fields` pairs with so many bytes of content.
-    pub(super) fn with_capacity(fields: usize, content: usize) -> Self {
-        // A key and a number or hash rarely take more than this.
-        Self { pairs: Vec::with_capacity(fields), bytes: Vec::with_capacity(fields * 32 + content) }
+impl<T: Field> AnyField for T {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.write(out);
     }
+    fn is_left_out(&self) -> bool {
+        self.is_absent()
+    }
+    fn len(&self) -> usize {
+        self.content_len()
+    }
+}
 
-    pub(super) fn put<T: Field>(&mut self, key: &str, value: &T, presence: Presence) {
-        if presence == Presence::Always || !value.is_absent() {
-            self.pair(|out| write::text(out, key), |out| value.write(out));
+/// In which order canonical CBOR wants these keys: the shorter first, then by their bytes.
+pub(super) const fn canonical_order<const N: usize>(fields: &[FieldSpec]) -> [usize; N] {
+    let mut order = [0; N];
+    let mut sorted = 0;
+    while sorted < N {
+        let mut at = sorted;
+        while at > 0 && comes_before(fields[sorted].name, fields[order[at - 1]].name) {
+            order[at] = order[at - 1];
+            at -= 1;
         }
+        order[at] = sorted;
+        sorted += 1;
     }
+    order
+}
 
-    pub(super) fn put_extra(&mut self, extra: &Extra) {
-        for (key, item) in &extra.0 {
-            self.pair(|out| out.extend_from_slice(key), |out| out.extend_from_slice(item));
+const fn comes_before(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    if a.len() != b.len() {
+        return a.len() < b.len();
+    }
+    let mut at = 0;
+    while at < a.len() {
+        if a[at] != b[at] {
+            return a[at] < b[at];
         }
+        at += 1;
     }
+    false
+}
 
-    pub(super) fn finish(mut self, out: &mut Vec<u8>) {
-        let bytes = &self.bytes;
-        self.pairs.sort_unstable_by(|(a, _), (b, _)| bytes[a.clone()].cmp(&bytes[b.clone()]));
-        out.reserve_exact(write::head_len(self.pairs.len() as u64) + bytes.len());
-        write::map(out, self.pairs.len());
-        for (key, item) in self.pairs {
-            // A key and its item stand side by side.
-            out.extend_from_slice(&bytes[key.start..item.end]);
+/// Writes the map of a struct: `values` belong to `fields` one by one, `order` is their canonical order.
+pub(super) fn write_map(
+    out: &mut Vec<u8>,
+    fields: &[FieldSpec],
+    order: &[usize],
+    values: &[&dyn AnyField],
+    extra: &Extra,
+) {
+    let is_written = |at: usize| fields[at].presence == Presence::Always || !values[at].is_left_out();
+    let written = order.iter().filter(|at| is_written(**at)).count();
+    // A key and a number or hash rarely take more than 32 bytes.
+    out.reserve(written * 32 + values.iter().map(|value| value.len()).sum::<usize>());
+    write::map(out, written + extra.0.len());
+    let mut extras: Vec<_> = extra.0.iter().collect();
+    extras.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut extras = extras.into_iter().peekable();
+    for at in order.iter().copied().filter(|at| is_written(*at)) {
+        let name = fields[at].name;
+        if extras.peek().is_some() {
+            let key = encoded_key(name);
+            while let Some((key, item)) = extras.next_if(|(extra, _)| extra[..] < key[..]) {
+                out.extend_from_slice(key);
+                out.extend_from_slice(item);
+            }
         }
+        write::text(out, name);
+        values[at].put(out);
     }
-
-    fn pair(&mut self, key: impl FnOnce(&mut Vec<u8>), item: impl FnOnce(&mut Vec<u8>)) {
-        let start = self.bytes.len();
-        key(&mut self.bytes);
-        let middle = self.bytes.len();
-        item(&mut self.bytes);
-        self.pairs.push((start..middle, middle..self.bytes.len()));
+    for (key, item) in extras {
+        out.extend_from_slice(key);
+        out.extend_from_slice(item);
     }
 }
 
@@ -542,16 +578,12 @@ macro_rules! fields {
             const TYPE: $crate::payload::FieldType = $crate::payload::FieldType::Struct(Self::FIELDS);
 
             fn write(&self, out: &mut Vec<u8>) {
-                use $crate::payload::Presence;
-                let content = 0 $(+ $crate::payload::Field::content_len(&self.$always))*
-                    $(+ $crate::payload::Field::content_len(&self.$omit))*
-                    $(+ $crate::payload::Field::content_len(&self.$v2))*;
-                let mut map = $crate::payload::field::MapWriter::with_capacity(Self::FIELDS.len(), content);
-                $(map.put(field_name!($always), &self.$always, Presence::Always);)*
-                $(map.put(field_name!($omit), &self.$omit, Presence::UnlessEmpty);)*
-                $(map.put(field_name!($v2), &self.$v2, Presence::V2);)*
-                map.put_extra(&self.extra);
-                map.finish(out);
+                use $crate::payload::field::{AnyField, canonical_order, write_map};
+                const FIELDS: &[$crate::payload::FieldSpec] = $name::FIELDS;
+                const ORDER: [usize; FIELDS.len()] = canonical_order(FIELDS);
+                let values: [&dyn AnyField; FIELDS.len()] =
+                    [$(&self.$always,)* $(&self.$omit,)* $(&self.$v2,)*];
+                write_map(out, FIELDS, &ORDER, &values, &self.extra);
             }
 
             fn read(raw: &[u8]) -> Option<Self> {

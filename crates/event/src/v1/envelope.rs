@@ -55,9 +55,9 @@ impl Envelope {
 
     fn decode_canonical(bytes: &Bytes, rules: Rules) -> Option<Self> {
         let mut reader = Reader::new(bytes);
-        header::literal(&mut reader, header::SIX_KEYS)?;
+        reader.constant(header::SIX_KEYS)?;
         let front = Front::read(&mut reader)?;
-        header::literal(&mut reader, header::PAYLOAD)?;
+        reader.constant(header::PAYLOAD)?;
         // A tag in front of the payload may be dropped or refused: see the lenient way.
         if reader.peek()? >> 5 == 6 {
             return None;

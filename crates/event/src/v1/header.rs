@@ -18,15 +18,15 @@ pub struct Header<'a> {
     pub kind: u8,
 }
 
-pub(super) const TS: &[u8] = b"\x62ts";
-pub(super) const SEQ: &[u8] = b"\x63seq";
-pub(super) const KIND: &[u8] = b"\x64kind";
-pub(super) const RUN_ID: &[u8] = b"\x66run_id";
-pub(super) const PAYLOAD: &[u8] = b"\x67payload";
-pub(super) const PREV_HASH: &[u8] = b"\x69prev_hash";
+pub(super) const TS: &[u8; 3] = b"\x62ts";
+pub(super) const SEQ: &[u8; 4] = b"\x63seq";
+pub(super) const KIND: &[u8; 5] = b"\x64kind";
+pub(super) const RUN_ID: &[u8; 7] = b"\x66run_id";
+pub(super) const PAYLOAD: &[u8; 8] = b"\x67payload";
+pub(super) const PREV_HASH: &[u8; 10] = b"\x69prev_hash";
 /// Heads of the map with and without `payload`.
-pub(super) const SIX_KEYS: &[u8] = &[0xa6];
-const FIVE_KEYS: &[u8] = &[0xa5];
+pub(super) const SIX_KEYS: &[u8; 1] = &[0xa6];
+const FIVE_KEYS: &[u8; 1] = &[0xa5];
 
 impl<'a> Header<'a> {
     /// The canonical bytes: a map of five keys.
@@ -60,7 +60,7 @@ impl<'a> Header<'a> {
     /// Also tells where in `bytes` the payload belongs: `prev_hash` is the last key.
     pub(super) fn decode_with_gap(bytes: &'a [u8]) -> Option<(Self, usize)> {
         let mut reader = Reader::new(bytes);
-        literal(&mut reader, FIVE_KEYS)?;
+        reader.constant(FIVE_KEYS)?;
         let front = Front::read(&mut reader)?;
         let gap = reader.position();
         let prev_hash = read_prev_hash(&mut reader)?;
@@ -79,13 +79,13 @@ pub(super) struct Front<'a> {
 impl<'a> Front<'a> {
     /// Reads the keys before the payload in their canonical form.
     pub(super) fn read(reader: &mut Reader<'a>) -> Option<Self> {
-        literal(reader, TS)?;
+        reader.constant(TS)?;
         let ts = reader.canonical_int()?;
-        literal(reader, SEQ)?;
+        reader.constant(SEQ)?;
         let seq = reader.canonical_uint()?;
-        literal(reader, KIND)?;
+        reader.constant(KIND)?;
         let kind = reader.canonical_uint()?.try_into().ok()?;
-        literal(reader, RUN_ID)?;
+        reader.constant(RUN_ID)?;
         let run_id = reader.canonical_text()?;
         Some(Self { ts, seq, kind, run_id })
     }
@@ -99,13 +99,8 @@ impl<'a> Front<'a> {
 /// Reads the last key in its canonical form.
 #[inline]
 pub(super) fn read_prev_hash<'a>(reader: &mut Reader<'a>) -> Option<Option<&'a [u8]>> {
-    literal(reader, PREV_HASH)?;
-    if reader.literal(&[write::NULL]) { Some(None) } else { reader.canonical_bytes().map(Some) }
-}
-
-#[inline]
-pub(super) fn literal(reader: &mut Reader<'_>, expected: &[u8]) -> Option<()> {
-    reader.literal(expected).then_some(())
+    reader.constant(PREV_HASH)?;
+    if reader.constant(&[write::NULL]).is_some() { Some(None) } else { reader.canonical_bytes().map(Some) }
 }
 
 /// The whole canonical envelope from its two parts; a missing payload is null.

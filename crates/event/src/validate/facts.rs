@@ -98,7 +98,7 @@ pub(super) struct Call {
 /// Examines an event of the log of `run_id`.
 pub(super) fn examine(run_id: &str, record: &Record) -> Examined {
     let (hash, leaf) = (Digest::blake3(&record.header), record.leaf());
-    match Header::decode(&record.header) {
+    match Header::decode_of(run_id, &record.header) {
         Ok(header) => {
             let (payload, fact) = match &record.payload {
                 None => (PayloadState::Erased, Fact::Nothing),

@@ -13,8 +13,9 @@ use crate::v1::{Examined, NotV1, Outcome, Validator};
 #[derive(Debug)]
 pub(super) struct LogCheck {
     events: Validator,
-    /// Over every event by its hash: what seals and checkpoints of a v1 log name.
-    tree: Frontier<Blake3>,
+    size: u64,
+    /// Over every event by its hash: what seals and checkpoints of a v1 log name. Not kept if there are none.
+    tree: Option<Frontier<Blake3>>,
     vouchers: Vouchers,
     findings: Findings,
 }
@@ -23,7 +24,8 @@ impl LogCheck {
     pub(super) fn new(side_records: &[SideRecord]) -> Self {
         let mut check = Self {
             events: Validator::default(),
-            tree: Frontier::default(),
+            size: 0,
+            tree: None,
             vouchers: Vouchers::default(),
             findings: Findings::default(),
         };
@@ -41,19 +43,16 @@ impl LogCheck {
                 }
             }
         }
+        check.tree = check.vouchers.next_size().map(|_| Frontier::default());
         check
     }
 
     /// Takes the next event, or what stands in its place.
     pub(super) fn observe(&mut self, examined: Result<Examined, NotV1>) {
-        let place = self.tree.size() + 1;
-        let hash = match &examined {
-            Ok(event) => event.hash(),
-            Err(_) => None,
-        };
+        self.size += 1;
+        let place = self.size;
         // An event without a hash broke the log already; zeros keep its place.
-        let hash = hash.unwrap_or(Digest::new([0; 32]));
-        self.tree.push(Blake3::leaf(hash.as_bytes()));
+        let hash = examined.as_ref().ok().and_then(Examined::hash).unwrap_or(Digest::new([0; 32]));
         match examined {
             Ok(event) => self.events.observe(&event, self.findings.list()),
             Err(not_v1) => {
@@ -61,14 +60,17 @@ impl LogCheck {
                 self.findings.push(Finding::new(Part::Integrity, "event_unreadable", Some(place), message));
             }
         }
-        if self.vouchers.next_size().is_some_and(|size| size <= self.tree.size()) {
-            self.vouchers.reach(self.tree.size(), self.tree.root(), hash);
+        if let Some(tree) = &mut self.tree {
+            tree.push(Blake3::leaf(hash.as_bytes()));
+            if self.vouchers.next_size().is_some_and(|size| size <= place) {
+                self.vouchers.reach(place, tree.root(), hash);
+            }
         }
     }
 
     /// The verdict, once the log has ended.
     pub(super) fn finish(mut self, options: &Options, ending: Ending) -> Verdict {
-        let size = self.tree.size();
+        let size = self.size;
         let findings = self.findings.list();
         let Outcome { run_id, schema_version, events, compat, mut state, merkle_root, head_hash } =
             self.events.finish(findings);

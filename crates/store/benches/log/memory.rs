@@ -10,11 +10,13 @@ use crate::fixture;
 use crate::table::{Table, Target, best_of, rate, scaled, speed, time};
 
 pub(crate) fn measure(table: &mut Table) {
-    append(table, "100 B", 100, 700_000);
-    append(table, "1 KiB", 1024, 400_000);
+    for group in [64, 1] {
+        append(table, "100 B", 100, group, 700_000);
+        append(table, "1 KiB", 1024, group, 400_000);
+    }
 }
 
-fn append(table: &mut Table, name: &str, size: usize, target: u32) {
+fn append(table: &mut Table, name: &str, size: usize, group: usize, target: u32) {
     let events = scaled(300_000, 1_000);
     let payload = fixture::result(size);
     let (took, _) = best_of(
@@ -27,10 +29,13 @@ fn append(table: &mut Table, name: &str, size: usize, target: u32) {
                 store.acquire(&run, "bench", Duration::from_secs(60)).now_or_never().expect(now).expect("a lease");
             let mut chain = Chain::new(run);
             time(|| {
-                for index in 0..events {
+                for first in (0..events).step_by(group) {
                     let mut batch = Batch::new(&chain);
-                    let payload = if index == 0 { fixture::started() } else { payload.clone() };
-                    batch.push(UnixNanos(1_777_000_000_000_000_000 + index as i64), payload).expect("a sound event");
+                    for index in first..first + group {
+                        let payload = if index == 0 { fixture::started() } else { payload.clone() };
+                        let ts = UnixNanos(1_777_000_000_000_000_000 + index as i64);
+                        batch.push(ts, payload).expect("a sound event");
+                    }
                     chain = batch.after().clone();
                     store.append(&lease, batch).now_or_never().expect(now).expect("appended");
                 }
@@ -39,7 +44,7 @@ fn append(table: &mut Table, name: &str, size: usize, target: u32) {
         || Duration::ZERO,
     );
     table.row(
-        &format!("memory, one event of {name} per append"),
+        &format!("memory, {name}, made and appended {group} at a time"),
         &rate(events, took),
         &format!("{} k/s", target / 1000),
         speed(took, Duration::from_secs(1) * u32::try_from(events).expect("few") / target),

@@ -67,9 +67,7 @@ impl Shelf {
             return Err(AppendError::BlobMissing { run: run.clone(), blob: *blob });
         }
         let after = Head::from(batch.after());
-        let (Some(first), Some(last)) = (batch.records().first(), batch.records().last()) else { return Ok(after) };
-        let time = |record| crate::place(record).map_or(UnixNanos(0), |place| place.ts);
-        let (started_at, updated_at) = (time(first), time(last));
+        let Some((started_at, updated_at)) = batch.span() else { return Ok(after) };
         let mut seq = batch.before().next_seq();
         let (records, chain, blobs) = batch.into_parts();
         let place = place.unwrap_or_else(|| {
