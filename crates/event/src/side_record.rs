@@ -86,8 +86,6 @@ pub struct Prune {
     pub peaks: Vec<Digest>,
     /// The same with SHA-256, for receipts.
     pub peaks_sha256: Vec<Digest>,
-    /// Waiting nodes of the v1 tree; empty in v2 logs.
-    pub v1_levels: Vec<Option<Digest>>,
     /// When.
     pub pruned_at: UnixNanos,
     /// Why.
@@ -223,7 +221,7 @@ impl Erase {
 
 impl Prune {
     fn put(&self, map: &mut Fields) {
-        let Self { run_id, version, through, last_hash, peaks, peaks_sha256, v1_levels, .. } = self;
+        let Self { run_id, version, through, last_hash, peaks, peaks_sha256, .. } = self;
         let Self { pruned_at, reason, context, open_turn, open_calls, graph, .. } = self;
         map.put("run_id", Value::text(run_id.as_str()));
         map.put("schema_version", Value::Uint(version.number().into()));
@@ -231,11 +229,6 @@ impl Prune {
         map.put("last_hash", digest(last_hash));
         map.put("peaks", Value::Array(peaks.iter().map(digest).collect()));
         map.put("peaks_sha256", Value::Array(peaks_sha256.iter().map(digest).collect()));
-        let level = |level: &Option<Digest>| level.as_ref().map_or(Value::Null, digest);
-        map.put_optional(
-            "v1_levels",
-            (!v1_levels.is_empty()).then(|| Value::Array(v1_levels.iter().map(level).collect())),
-        );
         map.put("pruned_at", Value::int(pruned_at.0));
         map.put("reason", Value::text(reason));
         map.put("context", context.to_value());
@@ -258,7 +251,6 @@ impl Prune {
             }
             _ => None,
         };
-        let level = |level: &Value| if *level == Value::Null { Some(None) } else { read_digest(level).map(Some) };
         Some(Self {
             run_id: read_text(value, "run_id")?.parse().ok()?,
             version: match value.get("schema_version")?.as_uint()? {
@@ -270,7 +262,6 @@ impl Prune {
             last_hash: read_digest(value.get("last_hash")?)?,
             peaks: list("peaks")?.iter().map(read_digest).collect::<Option<_>>()?,
             peaks_sha256: list("peaks_sha256")?.iter().map(read_digest).collect::<Option<_>>()?,
-            v1_levels: list("v1_levels")?.iter().map(level).collect::<Option<_>>()?,
             pruned_at: UnixNanos(value.get("pruned_at")?.as_int()?),
             reason: read_text(value, "reason")?,
             context: RunContext::read(value.get("context")?),

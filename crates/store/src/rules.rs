@@ -63,6 +63,9 @@ pub(crate) fn check_prune(
     pruned_through: Option<Seq>,
 ) -> Result<(), StoreError> {
     let run = &prune.run_id;
+    if version == Version::V1 {
+        return Err(refused(run, "a v1 log can only be judged as a whole, so nothing of it is pruned"));
+    }
     if head.terminal.is_none() {
         return Err(refused(run, "it has not ended, and only finished runs are pruned"));
     }

@@ -140,7 +140,7 @@ fn short_container_end(bytes: &[u8], rules: Rules, levels: usize) -> Option<usiz
     for _ in 0..first & 0x1f {
         if first >= 0xa0 {
             let key = &bytes[at..at + short_item_end(&bytes[at..], rules, levels)?];
-            if rules.canonical && previous >= key {
+            if rules.canonical && !follows(previous, key) {
                 return None;
             }
             (previous, at) = (key, at + key.len());
@@ -185,7 +185,7 @@ pub(crate) fn visit_map<'a>(
             }
         };
         let key = &bytes[at..value];
-        if rules.canonical && !previous.is_empty() && previous >= key {
+        if rules.canonical && !follows(previous, key) {
             return fail(Problem::KeyOrder, at);
         }
         let end = item(value)?;
@@ -195,6 +195,16 @@ pub(crate) fn visit_map<'a>(
         (previous, at) = (key, end);
     }
     if at == bytes.len() { Ok(()) } else { fail(Problem::TrailingBytes, at) }
+}
+
+/// Whether `key` may stand behind the key `previous` of a canonical map; behind nothing, any key may.
+#[inline]
+fn follows(previous: &[u8], key: &[u8]) -> bool {
+    // Most keys differ in length, which the first byte tells.
+    match (previous.first(), key.first()) {
+        (Some(before), Some(after)) if before != after => before < after,
+        _ => previous < key,
+    }
 }
 
 /// The text that `bytes` begin with, if it is ASCII of less than 24 bytes, as nearly all keys are.

@@ -244,7 +244,6 @@ fn prune(batch: &Batch, through: usize) -> Prune {
         last_hash: gone[through - 1].hash(),
         peaks: tree.peaks().to_vec(),
         peaks_sha256: tree_sha256.peaks().to_vec(),
-        v1_levels: Vec::new(),
         pruned_at: UnixNanos(1_800_000_000_000_000_000),
         reason: "older than 30 days".into(),
         context: RunContext { run_kind: Some("agent_loop".into()), ..RunContext::default() },

@@ -108,7 +108,6 @@ fn invented_record() -> impl Strategy<Value = SideRecord> {
                 last_hash: hash,
                 peaks: vec![hash; seq.get().count_ones() as usize],
                 peaks_sha256: Vec::new(),
-                v1_levels: Vec::new(),
                 pruned_at: UnixNanos(i64::MAX),
                 reason: String::new(),
                 context: RunContext::default(),

@@ -223,7 +223,6 @@ fn log_15_what_a_prune_leaves_still_verifies() {
             last_hash: before.head().unwrap(),
             peaks: before.tree().peaks().to_vec(),
             peaks_sha256: Vec::new(),
-            v1_levels: Vec::new(),
             pruned_at: UnixNanos(0),
             reason: "retention".into(),
             context: RunContext::default(),

@@ -169,7 +169,6 @@ impl Cut {
             last_hash: self.last_hash.unwrap_or(Digest::new([0; 32])),
             peaks: self.tree.peaks().to_vec(),
             peaks_sha256: self.tree_sha256.peaks().to_vec(),
-            v1_levels: Vec::new(),
             pruned_at,
             reason,
             context: self.context,

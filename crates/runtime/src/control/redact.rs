@@ -115,7 +115,8 @@ fn pairing_ids(payload: Payload) -> (Option<String>, Option<String>, Option<u32>
         Payload::ReasoningEmitted(body) => (Some(body.turn_id), None, None),
         Payload::AssistantMessageCompleted(body) => (Some(body.turn_id), None, None),
         Payload::BudgetExceeded(body) => (some(body.turn_id), some(body.call_id), None),
-        Payload::TurnFailed(body) => (body.turn_id, None, body.attempt.and_then(|n| n.try_into().ok())),
+        // An attempt that is tried again leaves its turn open, so it must not look like the turn's end.
+        Payload::TurnFailed(body) => (body.turn_id.filter(|_| body.will_retry != Some(true)), None, None),
         Payload::ToolCallScheduled(body) => (some(body.turn_id), Some(body.call_id), Some(body.attempt)),
         Payload::ToolCallCompleted(body) => (None, Some(body.call_id), Some(body.attempt)),
         Payload::ToolCallFailed(body) => (None, Some(body.call_id), Some(body.attempt)),

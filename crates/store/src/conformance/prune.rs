@@ -26,7 +26,6 @@ pub(super) fn prune_record(log: &[Record], through: usize) -> Prune {
         last_hash: gone.last().unwrap().hash(),
         peaks: chain.tree().peaks().to_vec(),
         peaks_sha256: sha256.peaks().to_vec(),
-        v1_levels: Vec::new(),
         pruned_at: UnixNanos(1_760_000_000_000_000_000),
         reason: "older than 30 days".into(),
         context: RunContext::default(),

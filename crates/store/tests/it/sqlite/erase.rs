@@ -70,7 +70,6 @@ async fn prune(store: &SharedStore, run_number: u64, through: u64) {
         last_hash: last.hash(),
         peaks: Vec::new(),
         peaks_sha256: Vec::new(),
-        v1_levels: Vec::new(),
         pruned_at: r1_event::UnixNanos(1),
         reason: "a test".into(),
         context: RunContext::default(),
