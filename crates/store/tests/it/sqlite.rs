@@ -5,6 +5,7 @@ mod crash;
 mod disk;
 mod erase;
 mod layout;
+mod pages;
 mod processes;
 mod tail;
 
