@@ -56,10 +56,10 @@ fn walk(mut wal: impl Read, length: u64) -> std::io::Result<Leftover> {
     while fill(&mut wal, &mut frame)? {
         let frame_salt = (word(&frame, 8), word(&frame, 12));
         if frame_salt != salt {
-            // Each restart of the log counts the first salt up: what is older was copied into the
-            // database long ago and is no loss.
+            // Each restart of the log counts the first salt up and draws a new second one: what is older
+            // was copied into the database long ago and is no loss.
             let age = salt.0.wrapping_sub(frame_salt.0);
-            let is_older = age > 0 && age < u32::MAX / 2;
+            let is_older = age > 0 && age < u32::MAX / 2 && frame_salt.1 != salt.1;
             found.torn = if is_older { position - found.committed } else { length - found.committed };
             return Ok(found);
         }

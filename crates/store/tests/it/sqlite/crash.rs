@@ -124,6 +124,11 @@ async fn after_power_cut(moment: &Moment, log: &[u8]) -> Result<Vec<Record>, Tes
     Ok(found)
 }
 
+/// Whether the log has a frame's salts at this offset: a header of 32 bytes, then frames of 24 bytes and a page.
+const fn is_salt(at: usize) -> bool {
+    matches!((at - 32) % (24 + 4096), 8..16)
+}
+
 async fn go_on(store: &SharedStore, found: &[Record]) {
     let chain = follow(&run(1), Version::V2, found);
     assert_eq!(store.chain(&run(1)).await.unwrap().as_ref(), Some(&chain));
@@ -154,8 +159,11 @@ proptest! {
                 let mut garbled = moment.log.clone();
                 garbled[at] ^= noise | 1;
                 after_power_cut(&moment, &garbled).await?;
-                garbled[at..].fill(noise);
-                after_power_cut(&moment, &garbled).await?;
+                // Wrong salts and all may look like what an earlier use of the log left, which is not told.
+                if !is_salt(at) {
+                    garbled[at..].fill(noise);
+                    after_power_cut(&moment, &garbled).await?;
+                }
             }
             Ok(())
         })?;
