@@ -405,11 +405,11 @@ impl Batch {
     }
 
     fn with_v1_root(&self, payload: Payload) -> Payload {
-        let root = Some(Bytes::copy_from_slice(self.after.v1_tree.root().as_bytes()));
+        let root = || Some(Bytes::copy_from_slice(self.after.v1_tree.root().as_bytes()));
         match payload {
-            Payload::RunCompleted(body) => Payload::RunCompleted(payload::RunCompleted { merkle_root: root, ..body }),
-            Payload::RunFailed(body) => Payload::RunFailed(payload::RunFailed { merkle_root: root, ..body }),
-            Payload::RunCancelled(body) => Payload::RunCancelled(payload::RunCancelled { merkle_root: root, ..body }),
+            Payload::RunCompleted(body) => Payload::RunCompleted(payload::RunCompleted { merkle_root: root(), ..body }),
+            Payload::RunFailed(body) => Payload::RunFailed(payload::RunFailed { merkle_root: root(), ..body }),
+            Payload::RunCancelled(body) => Payload::RunCancelled(payload::RunCancelled { merkle_root: root(), ..body }),
             Payload::RunStarted(mut body) => {
                 body.schema_version = Version::V1.number();
                 Payload::RunStarted(body)
@@ -419,16 +419,18 @@ impl Batch {
     }
 
     fn with_root(&self, payload: Payload) -> Payload {
-        let (root, size) = (Some(Bytes::copy_from_slice(self.after.root().as_bytes())), Some(self.after.size()));
+        // Costs a hash per peak of the tree, so only terminal events pay for it.
+        let root = || Some(Bytes::copy_from_slice(self.after.root().as_bytes()));
+        let log_size = Some(self.after.size());
         match payload {
             Payload::RunCompleted(body) => {
-                Payload::RunCompleted(payload::RunCompleted { merkle_root: root, log_size: size, ..body })
+                Payload::RunCompleted(payload::RunCompleted { merkle_root: root(), log_size, ..body })
             }
             Payload::RunFailed(body) => {
-                Payload::RunFailed(payload::RunFailed { merkle_root: root, log_size: size, ..body })
+                Payload::RunFailed(payload::RunFailed { merkle_root: root(), log_size, ..body })
             }
             Payload::RunCancelled(body) => {
-                Payload::RunCancelled(payload::RunCancelled { merkle_root: root, log_size: size, ..body })
+                Payload::RunCancelled(payload::RunCancelled { merkle_root: root(), log_size, ..body })
             }
             Payload::RunStarted(mut body) => {
                 body.schema_version = Version::V2.number();
