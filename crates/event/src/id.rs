@@ -197,13 +197,9 @@ pub struct InvalidDigest;
 /// Lower-case hexadecimal digits of `bytes`.
 #[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {
-    struct Hex<'a>(&'a [u8]);
-    impl fmt::Display for Hex<'_> {
-        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write_hex(f, self.0)
-        }
-    }
-    Hex(bytes).to_string()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// The bytes that `text` spells in hexadecimal digits of either case.

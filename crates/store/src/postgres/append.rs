@@ -1,16 +1,19 @@
 //! One transaction for all batches that wait.
 //!
-//! Two round trips: the first locks the leases and looks at the heads, so that this side decides with
-//! facts that cannot change any more; the second writes everything and commits. A refused batch is
+//! Two round trips at most: the first locks the leases and looks at the heads, so that this side decides
+//! with facts that cannot change any more; the second writes everything and commits. A refused batch is
 //! answered and left out, the others go on.
 //!
 //! **Known heads.** A committer remembers how the logs stood after its own commits and does not ask
-//! again: only a lease's holder writes to a run. Should another store have written with the same lease
-//! all the same, either the request does not fit what is remembered, or the primary key `(run, seq)`
-//! refuses the row; both times the group starts over and asks.
+//! again: only a lease's holder writes to a run. If all runs of a group are known, there is nothing to
+//! ask, and the second round trip is the only one. Should a lease have been lost, the server refuses the
+//! whole group; should another store have written with the same lease all the same, either the request
+//! does not fit what is remembered, or the primary key `(run, seq)` refuses the row. Each time the group
+//! starts over and asks.
 //!
 //! **Fencing.** The row of a lease is locked before its token is read and until the commit; taking a
 //! lease over updates that row. So no append commits after a takeover with the token from before it.
+//! The server compares the tokens (`append` in the layout), whether or not this side has asked before.
 //!
 //! **Order of the feed.** An event is filed under its transaction's id. Ids are given out at the first
 //! lock, before all locks are held: a transaction that waited for a run could have a lower id than the
@@ -26,7 +29,7 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::database::{Database, Param, is_lost};
 use super::read::{digest_at, head_of, seq_at};
-use super::rows::Writes;
+use super::rows::{LEASE_LOST, Writes};
 use crate::error::AppendError;
 use crate::lease::{FencingToken, Lease};
 use crate::rules::Standing;
@@ -80,7 +83,12 @@ pub(super) async fn store(
 ) -> Result<Outcomes, GroupError> {
     // Whatever goes wrong, the next try asks: only a success puts it back.
     let remembered = std::mem::take(known);
-    let mut state = look(client, db, requests, &remembered).await?;
+    let assumed = State::assume(requests, &remembered);
+    let is_begun = assumed.is_none();
+    let mut state = match assumed {
+        Some(state) => state,
+        None => look(client, db, requests, &remembered).await?,
+    };
     let stored = if doubtful { already_stored(client, db, requests, &state).await? } else { HashSet::new() };
     let mut accepted = Vec::new();
     let mut outcomes = Outcomes::with_capacity(requests.len());
@@ -91,7 +99,12 @@ pub(super) async fn store(
         }
         let run = state.runs.entry(request.key().to_vec()).or_default();
         let outcome = decide(request, run, &state.blobs);
-        let refused = matches!(outcome, Err(AppendError::Conflict { .. } | AppendError::Finished { .. }));
+        let refused = match outcome {
+            Err(AppendError::Conflict { .. } | AppendError::Finished { .. }) => true,
+            // The token was only taken for the newest one.
+            Err(AppendError::Fenced { .. }) => !is_begun,
+            _ => false,
+        };
         // Neither a refusal nor an empty batch meets the key that would tell.
         if run.remembered && (refused || request.batch.records().is_empty()) {
             return Err(GroupError::Outdated);
@@ -101,7 +114,7 @@ pub(super) async fn store(
         }
         outcomes.push(outcome);
     }
-    write(client, db, &mut state, &accepted).await?;
+    write(client, db, &mut state, &accepted, is_begun).await?;
     *known = remembered;
     known.remember(requests, state);
     Ok(outcomes)
@@ -213,10 +226,31 @@ impl State {
         Ok(())
     }
 
+    /// The state if nothing has to be asked: the server checks the tokens before it writes.
+    fn assume(requests: &[Request], known: &KnownRuns) -> Option<Self> {
+        let is_known = |request: &Request| known.runs.contains_key(request.run()) && request.batch.blobs().is_empty();
+        if !requests.iter().all(is_known) {
+            return None;
+        }
+        let mut state = Self::default();
+        state.recall(requests, known);
+        for request in requests {
+            if let Some(run) = state.runs.get_mut(request.key()) {
+                run.standing.token = request.lease.token;
+            }
+        }
+        Some(state)
+    }
+
     /// What a failed insert means, as long as nothing was to be committed.
     fn explain(&self, err: Error) -> GroupError {
-        let is_taken = err.code() == Some(&SqlState::UNIQUE_VIOLATION);
-        if is_taken && self.runs.values().any(|run| run.remembered) { GroupError::Outdated } else { before_commit(err) }
+        let is_outdated =
+            err.code().is_some_and(|code| *code == SqlState::UNIQUE_VIOLATION || code.code() == LEASE_LOST);
+        if is_outdated && self.runs.values().any(|run| run.remembered) {
+            GroupError::Outdated
+        } else {
+            before_commit(err)
+        }
     }
 
     fn recall(&mut self, requests: &[Request], known: &KnownRuns) {
@@ -283,34 +317,53 @@ fn decide(request: &Request, run: &mut Run, blobs: &HashSet<Digest>) -> Result<H
     Ok(run.standing.head.clone())
 }
 
-async fn write(client: &Client, db: &Database, state: &mut State, accepted: &[&Request]) -> Result<(), GroupError> {
+async fn write(
+    client: &Client,
+    db: &Database,
+    state: &mut State,
+    accepted: &[&Request],
+    mut is_begun: bool,
+) -> Result<(), GroupError> {
     if accepted.is_empty() {
         return client.batch_execute("ROLLBACK").await.map_err(before_commit);
     }
     create_runs(client, db, state, accepted).await.map_err(before_commit)?;
-    let mut writes = Writes::new(state.xid);
+    let state = &*state;
+    let held = accepted.iter().map(|request| (request.key(), request.lease.token));
+    let mut writes = Writes::new(held.collect());
     for request in accepted {
         let id = state.runs.get(request.key()).and_then(|run| run.id).unwrap_or_default();
         writes.add(id, &request.batch);
     }
-    let Writes { mut events, runs, finished, blobs, .. } = writes;
+    let Writes { mut events, held, runs, finished, blobs, .. } = writes;
     let last = events.pop().unwrap_or_default();
-    for part in &events {
-        part.insert(client, db).await.map_err(|err| state.explain(err))?;
+    let unconfirmed = |err| match state.explain(err) {
+        GroupError::Lost(err) => GroupError::Unconfirmed(err),
+        other => other,
+    };
+    let is_alone = events.is_empty() && runs.is_empty() && finished.is_empty() && blobs.is_empty();
+    if !is_begun && is_alone && !db.needs_begin() {
+        return last.insert(&held, client, db).await.map_err(unconfirmed);
     }
+    if !is_begun && !events.is_empty() {
+        client.batch_execute(db.begin()).await.map_err(before_commit)?;
+        is_begun = true;
+    }
+    for part in &events {
+        part.insert(&held, client, db).await.map_err(|err| state.explain(err))?;
+    }
+    let begin = async || if is_begun { Ok(()) } else { client.batch_execute(db.begin()).await };
     // Sent at once. Should a statement fail, the server makes a rollback of the commit behind it.
     let results = tokio::join!(
-        last.insert(client, db),
+        begin(),
+        last.insert(&held, client, db),
         runs.update(client, db),
         finished.update(client, db),
         blobs.insert(client, db),
         client.batch_execute("COMMIT"),
     );
-    let (events, runs, finished, blobs, commit) = results;
-    events.and(runs).and(finished).and(blobs).and(commit).map_err(|err| match state.explain(err) {
-        GroupError::Lost(err) => GroupError::Unconfirmed(err),
-        other => other,
-    })
+    let (begun, events, runs, finished, blobs, commit) = results;
+    begun.and(events).and(runs).and(finished).and(blobs).and(commit).map_err(unconfirmed)
 }
 
 /// Makes the rows of runs that begin with this group.

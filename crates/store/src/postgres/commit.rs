@@ -24,6 +24,9 @@ const GROUP_BYTES: usize = 32 << 20;
 /// Longest wait for requests that may join a transaction.
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
+/// How often others get their turn before anyone is waited for.
+const YIELDS: usize = 2;
+
 /// The queues, one per committer. A run always goes to the same one, so its batches stay in order and
 /// two committers never wait for each other.
 pub(super) struct Committers {
@@ -119,6 +122,18 @@ impl Committer {
     async fn gather(&mut self, arrived: &mut Vec<Waiting>) -> bool {
         if self.waiting.recv_many(arrived, GROUP_REQUESTS).await == 0 {
             return false;
+        }
+        // Those who are ready to run come without a wake-up of this task for each of them.
+        for _ in 0..YIELDS {
+            if arrived.len() >= self.last.active {
+                break;
+            }
+            tokio::task::yield_now().await;
+            while arrived.len() < GROUP_REQUESTS
+                && let Ok(next) = self.waiting.try_recv()
+            {
+                arrived.push(next);
+            }
         }
         let until = Instant::now() + (self.last.took / 4).min(LONGEST_WAIT);
         while arrived.len() < self.last.active.min(GROUP_REQUESTS) {

@@ -29,6 +29,8 @@ pub(super) struct Database {
     pool: Pool,
     /// How transactions begin; known once the server was asked.
     begin: OnceLock<&'static str>,
+    /// Whether a statement by itself is not such a transaction; known then too.
+    needs_begin: OnceLock<bool>,
 }
 
 /// Each statement sees what was committed before it, whatever the server's default is.
@@ -52,6 +54,7 @@ impl Database {
             prefix,
             pool,
             begin: OnceLock::new(),
+            needs_begin: OnceLock::new(),
         })
     }
 
@@ -60,12 +63,21 @@ impl Database {
         self.begin.get().copied().unwrap_or(BEGIN_SYNCHRONOUS)
     }
 
+    /// Whether a single statement needs a transaction around it to be durable when it returns.
+    pub(super) fn needs_begin(&self) -> bool {
+        self.needs_begin.get().copied().unwrap_or(true)
+    }
+
     /// Asks the server how durable a commit is by default. Where it is not, every transaction says
     /// so itself: what a session says once, a pooler may forget.
     pub(super) async fn learn_durability(&self, client: &Client) -> Result<(), Error> {
-        let row = client.query_typed_one("SELECT current_setting('synchronous_commit')", &[]).await?;
+        let settings = "SELECT current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
+                               current_setting('default_transaction_read_only')";
+        let row = client.query_typed_one(settings, &[]).await?;
         let begin = if row.get::<_, &str>(0) == "off" { BEGIN_SYNCHRONOUS } else { BEGIN };
+        let is_usual = row.get::<_, &str>(1) == "read committed" && row.get::<_, &str>(2) == "off";
         self.begin.get_or_init(|| begin);
+        self.needs_begin.get_or_init(|| begin == BEGIN_SYNCHRONOUS || !is_usual);
         Ok(())
     }
 

@@ -50,6 +50,27 @@ const STEPS: &[&str] = &["
         finished BOOLEAN NOT NULL DEFAULT false
     ) WITH (fillfactor = 50);
 
+    -- What every append does, as one call: the server keeps the plans of a function's statements, whatever
+    -- pooler stands in between. Each lease is locked before its token is read, in one order for all.
+    CREATE FUNCTION @append(
+        keys BYTEA[], tokens BIGINT[], first_pos BIGINT,
+        runs BIGINT[], seqs BIGINT[], times BIGINT[], headers BYTEA[], payloads BYTEA[]
+    ) RETURNS VOID LANGUAGE plpgsql AS $append$
+    DECLARE
+        newest BIGINT[];
+    BEGIN
+        newest := ARRAY(
+            SELECT l.token FROM @leases l WHERE l.run_id = ANY (keys) AND NOT l.finished
+            ORDER BY l.run_id FOR UPDATE);
+        IF newest IS DISTINCT FROM tokens THEN
+            RAISE EXCEPTION 'a run has another owner or has ended' USING ERRCODE = 'R1001';
+        END IF;
+        INSERT INTO @events (run, seq, xid, pos, ts, header, payload)
+        SELECT q.run, q.seq, pg_current_xact_id()::text::bigint, first_pos + q.n, q.ts, q.header, q.payload
+        FROM unnest(runs, seqs, times, headers, payloads) WITH ORDINALITY AS q (run, seq, ts, header, payload, n);
+    END
+    $append$;
+
     CREATE TABLE @side_records (
         run BIGINT NOT NULL,
         n BIGINT GENERATED ALWAYS AS IDENTITY,

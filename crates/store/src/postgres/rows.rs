@@ -1,10 +1,13 @@
 //! The rows of a group, as arrays: one statement per table, however many batches.
 
+use std::collections::BTreeMap;
+
 use r1_event::{Batch, Record};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error};
 
 use super::database::{Database, Param};
+use crate::lease::FencingToken;
 
 /// A chain is snapshotted whenever a batch crosses a multiple of this.
 const SNAPSHOT_EVERY: u64 = 1024;
@@ -14,8 +17,8 @@ const STATEMENT_BYTES: usize = 16 << 20;
 
 /// All that one transaction writes.
 pub(super) struct Writes<'a> {
-    xid: i64,
     count: i64,
+    pub(super) held: Held<'a>,
     /// At least one part; the parts are inserted one after the other.
     pub(super) events: Vec<Events<'a>>,
     pub(super) runs: Runs,
@@ -24,10 +27,11 @@ pub(super) struct Writes<'a> {
 }
 
 impl<'a> Writes<'a> {
-    pub(super) fn new(xid: i64) -> Self {
+    /// Nothing yet, under the leases that are `held`.
+    pub(super) fn new(held: Held<'a>) -> Self {
         Self {
-            xid,
             count: 0,
+            held,
             events: Vec::new(),
             runs: Runs::default(),
             finished: Finished::default(),
@@ -38,10 +42,10 @@ impl<'a> Writes<'a> {
     pub(super) fn add(&mut self, run: i64, batch: &'a Batch) {
         for (seq, record) in (batch.before().size() + 1..).zip(batch.records()) {
             if self.events.last().is_none_or(|part| part.bytes >= STATEMENT_BYTES) {
-                self.events.push(Events { xid: self.xid, ..Events::default() });
+                self.events.push(Events { first: self.count, ..Events::default() });
             }
             if let Some(part) = self.events.last_mut() {
-                part.push(run, seq.cast_signed(), self.count, record);
+                part.push(run, seq.cast_signed(), record);
             }
             self.count += 1;
         }
@@ -66,42 +70,56 @@ impl<'a> Writes<'a> {
     }
 }
 
+/// How the server says that a lease is not what it was taken for; the function `append` says so too.
+pub(super) const LEASE_LOST: &str = "R1001";
+
+/// The leases that a transaction relies on, by key.
+#[derive(Default)]
+pub(super) struct Held<'a> {
+    keys: Vec<&'a [u8]>,
+    tokens: Vec<i64>,
+}
+
+impl<'a> FromIterator<(&'a [u8], FencingToken)> for Held<'a> {
+    fn from_iter<T: IntoIterator<Item = (&'a [u8], FencingToken)>>(leases: T) -> Self {
+        let leases: BTreeMap<_, _> = leases.into_iter().collect();
+        let (keys, tokens) = leases.into_iter().map(|(key, token)| (key, token.0.cast_signed())).unzip();
+        Self { keys, tokens }
+    }
+}
+
 /// Rows of `events`.
 #[derive(Default)]
 pub(super) struct Events<'a> {
-    xid: i64,
+    /// How many events of the transaction come before these.
+    first: i64,
     bytes: usize,
     runs: Vec<i64>,
     seqs: Vec<i64>,
-    positions: Vec<i64>,
     times: Vec<i64>,
     headers: Vec<&'a [u8]>,
     payloads: Vec<Option<&'a [u8]>>,
 }
 
 impl<'a> Events<'a> {
-    fn push(&mut self, run: i64, seq: i64, position: i64, record: &'a Record) {
+    fn push(&mut self, run: i64, seq: i64, record: &'a Record) {
         self.bytes += record.size();
         self.runs.push(run);
         self.seqs.push(seq);
-        self.positions.push(position);
         self.times.push(crate::place(record).map_or(0, |place| place.ts.0));
         self.headers.push(&record.header);
         self.payloads.push(record.payload.as_deref());
     }
 
-    pub(super) async fn insert(&self, client: &Client, db: &Database) -> Result<(), Error> {
-        let sql = db.sql(
-            "INSERT INTO @events (run, seq, xid, pos, ts, header, payload)
-             SELECT run, seq, $1, pos, ts, header, payload
-             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::bytea[])
-                 AS q (run, seq, pos, ts, header, payload)",
-        );
-        let params: [Param<'_>; 7] = [
-            (&self.xid, Type::INT8),
+    /// Inserts them if the leases are still held, and fails with [`LEASE_LOST`] otherwise.
+    pub(super) async fn insert(&self, held: &Held<'_>, client: &Client, db: &Database) -> Result<(), Error> {
+        let sql = db.sql("SELECT @append($1, $2, $3, $4, $5, $6, $7, $8)");
+        let params: [Param<'_>; 8] = [
+            (&held.keys, Type::BYTEA_ARRAY),
+            (&held.tokens, Type::INT8_ARRAY),
+            (&self.first, Type::INT8),
             (&self.runs, Type::INT8_ARRAY),
             (&self.seqs, Type::INT8_ARRAY),
-            (&self.positions, Type::INT8_ARRAY),
             (&self.times, Type::INT8_ARRAY),
             (&self.headers, Type::BYTEA_ARRAY),
             (&self.payloads, Type::BYTEA_ARRAY),
@@ -120,6 +138,10 @@ pub(super) struct Runs {
 }
 
 impl Runs {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
     fn retain_others(&mut self, run: i64) {
         if let Some(index) = self.ids.iter().position(|id| *id == run) {
             self.ids.remove(index);
@@ -130,7 +152,7 @@ impl Runs {
     }
 
     pub(super) async fn update(&self, client: &Client, db: &Database) -> Result<(), Error> {
-        if self.ids.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         let sql = db.sql(
@@ -155,8 +177,12 @@ pub(super) struct Finished<'a> {
 }
 
 impl Finished<'_> {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
     pub(super) async fn update(&self, client: &Client, db: &Database) -> Result<(), Error> {
-        if self.keys.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         let sql = db.sql("UPDATE @leases SET finished = true WHERE run_id = ANY ($1)");
@@ -173,8 +199,12 @@ pub(super) struct BlobRefs<'a> {
 }
 
 impl BlobRefs<'_> {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
     pub(super) async fn insert(&self, client: &Client, db: &Database) -> Result<(), Error> {
-        if self.hashes.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         let sql = db.sql(

@@ -30,6 +30,10 @@ const PAYLOAD_BYTES: usize = 7_900;
 /// Stands for more runs than a payload can name.
 const MANY: &str = "*";
 
+/// Between two announcements. What is stored meanwhile goes with the next one: a busy store would
+/// otherwise spend more on telling than on storing.
+const ANNOUNCE_PAUSE: Duration = Duration::from_millis(5);
+
 /// Before connecting again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 
@@ -173,7 +177,10 @@ impl Wake {
             loop {
                 let payload = self.outbox().payload();
                 match payload {
-                    Some(payload) => notify(&client, &channel, &payload).await?,
+                    Some(payload) => {
+                        notify(&client, &channel, &payload).await?;
+                        sleep(ANNOUNCE_PAUSE).await;
+                    }
                     None => self.shared.post.notified().await,
                 }
             }

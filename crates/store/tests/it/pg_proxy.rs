@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 /// Where to break a connection, once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// The server never gets the statement that begins so.
+    /// The server never gets the first statement that begins so, or has this in it if it takes parameters.
     Before(&'static str),
     /// The server does it, the client never hears of it.
     After(&'static str),
@@ -28,8 +28,13 @@ impl State {
     /// Takes the cut if it is to be made at this statement.
     fn cut_at(&self, frame: &Frame) -> Option<Cut> {
         let mut cut = self.cut.lock().unwrap();
-        let (Some(Cut::Before(word) | Cut::After(word)), Some(b'Q')) = (*cut, frame.kind) else { return None };
-        if frame.body.starts_with(word.as_bytes()) { cut.take() } else { None }
+        let Some(Cut::Before(word) | Cut::After(word)) = *cut else { return None };
+        let is_here = match frame.kind {
+            Some(b'Q') => frame.body.starts_with(word.as_bytes()),
+            Some(b'P') => frame.body.windows(word.len()).any(|part| part == word.as_bytes()),
+            _ => false,
+        };
+        if is_here { cut.take() } else { None }
     }
 }
 
@@ -105,7 +110,8 @@ async fn relay(client: TcpStream, server: TcpStream, state: Arc<State>) {
                 continue;
             }
             if deaf.load(Ordering::SeqCst) {
-                if frame.kind == Some(b'C') && frame.body.starts_with(b"COMMIT") {
+                // The server is ready and in no transaction: whatever was to be committed is.
+                if frame.kind == Some(b'Z') && frame.body == b"I" {
                     return;
                 }
                 continue;

@@ -13,6 +13,10 @@ use r1_store::{AppendError, Head, PostgresOptions, PostgresStore, SharedStore};
 use crate::pg_proxy::{Cut, Proxy};
 use crate::postgres::{Schema, options};
 
+/// What a store sends for runs it has written to before; a store that was just opened asks first, and
+/// so begins and commits by itself.
+const APPEND: &str = ".append(";
+
 async fn through(proxy: &Proxy, schema: &Schema, patience: Duration) -> SharedStore {
     let options = PostgresOptions { notifications: false, patience, ..options() };
     Arc::new(PostgresStore::open(&proxy.through(&schema.url()), options).await.unwrap())
@@ -24,7 +28,14 @@ async fn log_11_a_lost_connection_neither_loses_nor_doubles_an_append() {
     let proxy = Proxy::before(&schema.server).await;
     let store = through(&proxy, &schema, options().patience).await;
     let mut writer = Writer::started(&store, &run(1)).await;
+    for cut in [Cut::Before(APPEND), Cut::After(APPEND)] {
+        proxy.cut(cut);
+        writer.write(messages(3)).await;
+        assert!(proxy.was_cut(), "{cut:?}");
+        assert_eq!(follow(&run(1), Version::V2, &read_all(&store, &run(1)).await), writer.chain, "{cut:?}");
+    }
     for cut in [Cut::Before("BEGIN"), Cut::Before("COMMIT"), Cut::After("COMMIT")] {
+        writer.store = through(&proxy, &schema, options().patience).await;
         proxy.cut(cut);
         writer.write(messages(3)).await;
         assert!(proxy.was_cut(), "{cut:?}");
@@ -34,7 +45,8 @@ async fn log_11_a_lost_connection_neither_loses_nor_doubles_an_append() {
     let first = batch(&writer.chain, messages(2));
     let second = batch(first.after(), messages(2));
     let end = second.after().clone();
-    proxy.cut(Cut::After("COMMIT"));
+    proxy.cut(Cut::After(APPEND));
+    let store = writer.store;
     let (one, other) = tokio::join!(store.append(&writer.lease, first), store.append(&writer.lease, second));
     one.unwrap();
     assert_eq!(other.unwrap(), Head::from(&end));
@@ -48,23 +60,32 @@ async fn log_11_without_patience_an_error_says_whether_it_may_have_been_written(
     let store = through(&proxy, &schema, Duration::ZERO).await;
     let mut writer = Writer::started(&store, &run(1)).await;
 
+    writer.store = through(&proxy, &schema, Duration::ZERO).await;
     proxy.cut(Cut::Before("BEGIN"));
     let err = writer.append(batch(&writer.chain, messages(1))).await.unwrap_err();
     assert!(matches!(err, AppendError::Failed { .. }), "{err:?}");
-    writer.write(messages(1)).await;
 
-    proxy.cut(Cut::Before("COMMIT"));
-    let err = writer.append(batch(&writer.chain, messages(1))).await.unwrap_err();
-    assert!(err.may_have_written(), "{err:?}");
-    writer.write(messages(1)).await;
+    for (word, is_new) in [(APPEND, false), ("COMMIT", true)] {
+        let reopen = async || if is_new { through(&proxy, &schema, Duration::ZERO).await } else { store.clone() };
+        writer.store = reopen().await;
+        writer.write(messages(1)).await;
 
-    proxy.cut(Cut::After("COMMIT"));
-    let attempt = batch(&writer.chain, messages(1));
-    let written = attempt.after().clone();
-    let err = writer.append(attempt.clone()).await.unwrap_err();
-    assert!(err.may_have_written(), "{err:?}");
-    let err = writer.append(attempt).await.unwrap_err();
-    assert!(matches!(err, AppendError::Conflict { head, .. } if head == Head::from(&written)));
+        writer.store = reopen().await;
+        proxy.cut(Cut::Before(word));
+        let err = writer.append(batch(&writer.chain, messages(1))).await.unwrap_err();
+        assert!(err.may_have_written(), "{word}: {err:?}");
+        writer.write(messages(1)).await;
+
+        writer.store = reopen().await;
+        proxy.cut(Cut::After(word));
+        let attempt = batch(&writer.chain, messages(1));
+        let written = attempt.after().clone();
+        let err = writer.append(attempt.clone()).await.unwrap_err();
+        assert!(err.may_have_written(), "{word}: {err:?}");
+        let err = writer.append(attempt).await.unwrap_err();
+        assert!(matches!(err, AppendError::Conflict { head, .. } if head == Head::from(&written)), "{word}");
+        writer.chain = written;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
