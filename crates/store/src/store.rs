@@ -120,6 +120,13 @@ pub struct PageLimit {
     pub bytes: usize,
 }
 
+impl PageLimit {
+    /// A single event.
+    pub const ONE: Self = Self { events: 1, bytes: 0 };
+    /// For one reader that goes through a whole log: fewer, larger pages.
+    pub const BULK: Self = Self { events: 4096, bytes: 4 << 20 };
+}
+
 impl Default for PageLimit {
     /// Large enough to be fast, small enough that a thousand readers fit in memory.
     fn default() -> Self {

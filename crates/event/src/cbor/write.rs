@@ -103,6 +103,16 @@ pub(super) fn float_width(value: f64) -> u8 {
     }
 }
 
+/// How many bytes [`float`] writes.
+pub(crate) fn float_len(value: f64) -> usize {
+    match narrowed(value) {
+        _ if value.is_nan() => 3,
+        Narrowed::Half(_) => 3,
+        Narrowed::Single(_) => 5,
+        Narrowed::Double => 9,
+    }
+}
+
 /// A number (no NaN) in the narrowest width that keeps it.
 enum Narrowed {
     Half(u16),

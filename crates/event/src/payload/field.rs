@@ -18,10 +18,9 @@ pub trait Field: Sized + Default {
     /// Whether an optional key with this value is left out.
     fn is_absent(&self) -> bool;
 
-    /// Bytes of content beyond what a number takes: saves buffers from growing step by step.
-    fn content_len(&self) -> usize {
-        0
-    }
+    /// How many bytes [`Self::write`] appends: a buffer of exactly that size becomes shared bytes
+    /// without a second allocation.
+    fn encoded_len(&self) -> usize;
 }
 
 /// What a field holds.
@@ -139,7 +138,7 @@ impl Field for Raw {
     fn is_absent(&self) -> bool {
         self.0.is_empty()
     }
-    fn content_len(&self) -> usize {
+    fn encoded_len(&self) -> usize {
         self.0.len()
     }
 }
@@ -164,8 +163,8 @@ impl Field for String {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
-    fn content_len(&self) -> usize {
-        self.len()
+    fn encoded_len(&self) -> usize {
+        string_len(self.len())
     }
 }
 
@@ -184,6 +183,9 @@ impl Field for bool {
     }
     fn is_absent(&self) -> bool {
         !self
+    }
+    fn encoded_len(&self) -> usize {
+        1
     }
 }
 
@@ -207,6 +209,9 @@ impl Field for i64 {
     fn is_absent(&self) -> bool {
         *self == 0
     }
+    fn encoded_len(&self) -> usize {
+        write::head_len(if *self < 0 { !self } else { *self }.cast_unsigned())
+    }
 }
 
 macro_rules! uint_field {
@@ -225,6 +230,9 @@ macro_rules! uint_field {
             }
             fn is_absent(&self) -> bool {
                 *self == 0
+            }
+            fn encoded_len(&self) -> usize {
+                write::head_len(u64::from(*self))
             }
         }
     )+};
@@ -249,6 +257,9 @@ impl Field for f64 {
     fn is_absent(&self) -> bool {
         *self == 0.0
     }
+    fn encoded_len(&self) -> usize {
+        write::float_len(*self)
+    }
 }
 
 /// A byte string that may be null; null and empty are different bytes.
@@ -271,6 +282,9 @@ impl Field for Option<Bytes> {
     fn is_absent(&self) -> bool {
         self.as_ref().is_none_or(Bytes::is_empty)
     }
+    fn encoded_len(&self) -> usize {
+        self.as_ref().map_or(1, |bytes| string_len(bytes.len()))
+    }
 }
 
 impl<T: Field> Field for Box<T> {
@@ -283,6 +297,9 @@ impl<T: Field> Field for Box<T> {
     }
     fn is_absent(&self) -> bool {
         T::is_absent(self)
+    }
+    fn encoded_len(&self) -> usize {
+        T::encoded_len(self)
     }
 }
 
@@ -309,6 +326,9 @@ impl<T: Field> Field for Vec<T> {
     fn is_absent(&self) -> bool {
         self.is_empty()
     }
+    fn encoded_len(&self) -> usize {
+        write::head_len(self.len() as u64) + self.iter().map(T::encoded_len).sum::<usize>()
+    }
 }
 
 /// A key that only some writers have: left out when there is nothing to say.
@@ -327,6 +347,9 @@ macro_rules! optional_field {
             }
             fn is_absent(&self) -> bool {
                 self.is_none()
+            }
+            fn encoded_len(&self) -> usize {
+                self.as_ref().map_or(1, <$value>::encoded_len)
             }
         }
     )+};
@@ -347,6 +370,9 @@ impl<T: Field> Field for Option<Vec<T>> {
     }
     fn is_absent(&self) -> bool {
         self.as_ref().is_none_or(Vec::is_empty)
+    }
+    fn encoded_len(&self) -> usize {
+        self.as_ref().map_or(1, Vec::encoded_len)
     }
 }
 
@@ -376,6 +402,11 @@ impl Extra {
     }
 }
 
+/// How many bytes a text or byte string of this length takes.
+const fn string_len(len: usize) -> usize {
+    write::head_len(len as u64) + len
+}
+
 fn encoded_key(key: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(key.len() + 2);
     write::text(&mut out, key);
@@ -397,7 +428,7 @@ impl<T: Field> AnyField for T {
         self.is_absent()
     }
     fn len(&self) -> usize {
-        self.content_len()
+        self.encoded_len()
     }
 }
 
@@ -441,10 +472,8 @@ pub(super) fn write_map(
     extra: &Extra,
 ) {
     let is_written = |at: usize| fields[at].presence == Presence::Always || !values[at].is_left_out();
-    let written = order.iter().filter(|at| is_written(**at)).count();
-    // A key and a number or hash rarely take more than 32 bytes.
-    out.reserve(written * 32 + values.iter().map(|value| value.len()).sum::<usize>());
-    write::map(out, written + extra.0.len());
+    out.reserve_exact(map_len(fields, values, extra));
+    write::map(out, (0..fields.len()).filter(|at| is_written(*at)).count() + extra.0.len());
     let mut extras: Vec<_> = extra.0.iter().collect();
     extras.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut extras = extras.into_iter().peekable();
@@ -464,6 +493,19 @@ pub(super) fn write_map(
         out.extend_from_slice(key);
         out.extend_from_slice(item);
     }
+}
+
+/// How many bytes [`write_map`] appends.
+pub(super) fn map_len(fields: &[FieldSpec], values: &[&dyn AnyField], extra: &Extra) -> usize {
+    let written = fields.iter().zip(values);
+    let written = written.filter(|(field, value)| field.presence == Presence::Always || !value.is_left_out());
+    let (mut pairs, mut len) = (0, 0);
+    for (field, value) in written {
+        pairs += 1;
+        len += string_len(field.name.len()) + value.len();
+    }
+    let extra_len: usize = extra.0.iter().map(|(key, item)| key.len() + item.len()).sum();
+    write::head_len(pairs + extra.0.len() as u64) + len + extra_len
 }
 
 /// Walks the pairs of a map; `visit` gets each key's text (if it is text), the raw key and the raw item.
@@ -572,18 +614,25 @@ macro_rules! fields {
                     presence: $crate::payload::Presence::V2,
                 },)*
             ];
+
+            /// The values of [`Self::FIELDS`], in the same order.
+            fn values(&self) -> [&dyn $crate::payload::field::AnyField; $name::FIELDS.len()] {
+                [$(&self.$always,)* $(&self.$omit,)* $(&self.$v2,)*]
+            }
         }
 
         impl $crate::payload::Field for $name {
             const TYPE: $crate::payload::FieldType = $crate::payload::FieldType::Struct(Self::FIELDS);
 
             fn write(&self, out: &mut Vec<u8>) {
-                use $crate::payload::field::{AnyField, canonical_order, write_map};
+                use $crate::payload::field::{canonical_order, write_map};
                 const FIELDS: &[$crate::payload::FieldSpec] = $name::FIELDS;
                 const ORDER: [usize; FIELDS.len()] = canonical_order(FIELDS);
-                let values: [&dyn AnyField; FIELDS.len()] =
-                    [$(&self.$always,)* $(&self.$omit,)* $(&self.$v2,)*];
-                write_map(out, FIELDS, &ORDER, &values, &self.extra);
+                write_map(out, FIELDS, &ORDER, &self.values(), &self.extra);
+            }
+
+            fn encoded_len(&self) -> usize {
+                $crate::payload::field::map_len(Self::FIELDS, &self.values(), &self.extra)
             }
 
             fn read(raw: &[u8]) -> Option<Self> {

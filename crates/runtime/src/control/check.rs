@@ -90,8 +90,7 @@ fn check_events(log: &Log, options: Options, threads: usize, progress: &Progress
 }
 
 async fn redaction(store: &SharedStore, event: &EventRef) -> Result<Option<Redaction>, StoreError> {
-    let one = PageLimit { events: 1, bytes: 0 };
-    let page = store.read(&event.run_id, event.seq, one).await?;
+    let page = store.read(&event.run_id, event.seq, PageLimit::ONE).await?;
     Ok(page.first().and_then(read_redaction))
 }
 

@@ -141,8 +141,7 @@ impl Writer {
             chain.head()
         } else {
             let seq = Seq::new(shared).unwrap_or(Seq::FIRST);
-            let one = PageLimit { events: 1, bytes: 0 };
-            let page = self.handle.block_on(self.store.read(&self.lease.run, seq, one))?;
+            let page = self.handle.block_on(self.store.read(&self.lease.run, seq, PageLimit::ONE))?;
             page.first().filter(|found| view::place(found).is_some_and(|place| place.seq == shared)).map(Record::hash)
         };
         match stored {

@@ -73,7 +73,7 @@ pub fn state(terminal: Option<Kind>) -> &'static str {
 }
 
 async fn goal(store: &SharedStore, run: &RunId) -> Result<Option<String>, StoreError> {
-    let page = store.read(run, Seq::FIRST, PageLimit { events: 1, bytes: 0 }).await?;
+    let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
     let first = page.first().and_then(|record| Some((view::place(record)?, record.payload.as_ref()?)));
     Ok(first.and_then(|(place, payload)| match Payload::decode(place.kind, payload) {
         Ok(Payload::RunStarted(body)) => Some(body.goal),

@@ -33,7 +33,7 @@ pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Res
     if summary.head.terminal.is_none() {
         return Err(PruneError::Open { run: run.clone() });
     }
-    let first = store.read(run, Seq::FIRST, PageLimit { events: 1, bytes: 0 }).await?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
     if first.first().and_then(context_of).is_some_and(|context| context.run_kind.as_deref() == Some("operator")) {
         return Err(PruneError::Operator { run: run.clone() });
     }

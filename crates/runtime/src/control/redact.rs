@@ -75,7 +75,7 @@ struct Target {
 
 /// Looks an event up; `None` if its payload is gone already.
 async fn target(store: &SharedStore, run: &RunId, seq: Seq) -> Result<Option<Target>, RedactError> {
-    let mut page = store.read(run, seq, PageLimit { events: 1, bytes: 0 }).await?;
+    let mut page = store.read(run, seq, PageLimit::ONE).await?;
     let record = page.pop().ok_or_else(|| StoreError::NoEvent { run: run.clone(), seq })?;
     if record.version() == Some(Version::V1) {
         return Err(RedactError::V1 { run: run.clone() });

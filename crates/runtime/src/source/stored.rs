@@ -35,7 +35,7 @@ impl StoredRun {
     pub(super) fn pages(&self) -> impl Iterator<Item = Result<Vec<Record>, SourceError>> {
         let mut next = Some(Seq::FIRST);
         std::iter::from_fn(move || {
-            let page = self.handle.block_on(self.store.read(&self.run, next?, PageLimit::default()));
+            let page = self.handle.block_on(self.store.read(&self.run, next?, PageLimit::BULK));
             match page {
                 Ok(page) => {
                     // A damaged header has no seq: behind it, reading goes on where the count says.

@@ -55,7 +55,7 @@ fn check(path: &Path) {
     let run = fixture::run_id(1);
     let mut next = Seq::FIRST;
     let pages = std::iter::from_fn(|| {
-        let page = match runtime.block_on(store.read(&run, next, PageLimit::default())) {
+        let page = match runtime.block_on(store.read(&run, next, PageLimit::BULK)) {
             Ok(page) => page,
             Err(err) => return Some(Err::<_, StoreError>(err)),
         };

@@ -133,7 +133,7 @@ fn read(table: &mut Table, runtime: &Runtime) {
                 runtime.block_on(async {
                     let mut next = Seq::FIRST;
                     loop {
-                        let page = store.read(&run, next, PageLimit::default()).await.expect("a page");
+                        let page = store.read(&run, next, PageLimit::BULK).await.expect("a page");
                         let Some(last) = page.last() else { break };
                         next = last.header().expect("a header").seq.next();
                         std::hint::black_box(&page);

@@ -60,7 +60,7 @@ pub(super) fn page(db: &Connection, run: &RunId, from: Seq, limit: PageLimit) ->
         }
     };
     let mut events = events.raw_query();
-    let (mut room, mut sheet) = (limit.room(), Sheet::default());
+    let (mut room, mut sheet) = (limit.room(), Sheet::within(limit));
     while let Some(event) = events.next()? {
         if !sheet.take(event, 0, &mut room)? {
             break;
@@ -87,7 +87,7 @@ pub(super) fn feed(db: &Connection, after: FeedCursor, limit: PageLimit) -> Resu
     let mut events =
         db.prepare_cached("SELECT pos, run, seq, header, payload FROM events WHERE pos > ?1 ORDER BY pos LIMIT ?2")?;
     let mut events = events.query(params![signed(after.position), sql_limit(limit)])?;
-    let (mut room, mut sheet) = (limit.room(), Sheet::default());
+    let (mut room, mut sheet) = (limit.room(), Sheet::within(limit));
     let mut runs: HashMap<i64, RunRow> = HashMap::new();
     let (mut places, mut next) = (Vec::new(), after);
     while let Some(event) = events.next()? {
@@ -190,18 +190,23 @@ fn sql_limit(limit: PageLimit) -> i64 {
 
 /// A page up to this size grows as it needs to: a reader at the end of a log holds no more than it reads.
 const SMALL: usize = 16 << 10;
-/// The size of a full page of the default limit, with its last event.
-const FULL: usize = (1 << 20) + (16 << 10);
+/// Whatever a caller allows, no more than this is set aside before it is needed.
+const MOST: usize = 8 << 20;
 
 /// A page in the making: the bytes of all its events in one buffer.
-#[derive(Default)]
 struct Sheet {
+    /// The size of a full page, with its last event.
+    full: usize,
     bytes: Vec<u8>,
     /// Lengths of header and payload.
     lengths: Vec<(usize, Option<usize>)>,
 }
 
 impl Sheet {
+    fn within(limit: PageLimit) -> Self {
+        Self { full: limit.bytes.saturating_add(SMALL), bytes: Vec::new(), lengths: Vec::new() }
+    }
+
     /// Takes the event whose header is in column `index` if there is room for it.
     fn take(&mut self, row: &Row<'_>, index: usize, room: &mut crate::store::Room) -> rusqlite::Result<bool> {
         let header = row.get_ref(index)?.as_blob()?;
@@ -214,7 +219,7 @@ impl Sheet {
         }
         if self.bytes.len() >= SMALL {
             // Once, instead of by doubling: most pages that get this far are full ones.
-            self.bytes.reserve(FULL.saturating_sub(self.bytes.len()));
+            self.bytes.reserve(self.full.min(MOST).saturating_sub(self.bytes.len()));
         }
         self.bytes.extend_from_slice(header);
         self.bytes.extend_from_slice(payload.unwrap_or_default());
