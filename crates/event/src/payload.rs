@@ -6,12 +6,15 @@
 
 #[macro_use]
 mod field;
+#[macro_use]
+mod map;
 mod kinds;
 
 use bytes::Bytes;
 
-pub use field::{Extra, Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
+pub use field::{Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
 pub use kinds::*;
+pub use map::Extra;
 
 use crate::cbor::{self, Malformed, Rules};
 use crate::kind::Kind;
@@ -60,7 +63,7 @@ macro_rules! payload_enum {
                 }
                 cbor::check(bytes, Rules { canonical: false, utf8: true, ..Rules::READABLE })?;
                 Ok(match kind {
-                    $(Kind::$kind => Self::$kind(field::decode_whole(bytes)?),)+
+                    $(Kind::$kind => Self::$kind(map::decode_whole(bytes)?),)+
                     Kind::Other(number) => Self::Other(number, bytes.clone()),
                 })
             }
