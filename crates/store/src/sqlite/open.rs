@@ -59,11 +59,12 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<(Door, Connec
     if !fs::exists(path).map_err(|err| fail(err.into()))? {
         create(path).map_err(fail)?;
     }
-    if fs::metadata(path).map_err(|err| fail(err.into()))?.len() > 0 {
-        check_ours(path)?;
-    }
-    let leftover = inspect_log(path)?;
+    let is_new = fs::metadata(path).map_err(|err| fail(err.into()))?.len() == 0;
+    let leftover = if is_new { inspect_log(path)? } else { check_ours(path)? };
     let mut db = connect(path, "mode=rw").map_err(|err| classify(path, err))?;
+    if !is_new {
+        check_application(&db, path)?;
+    }
     prepare(&mut db, path, options)?;
     let door = Door { path: path.into(), access: Access::Shared, busy_timeout: options.busy_timeout, copy: None };
     Ok((door, db, notes(leftover)))
@@ -73,8 +74,7 @@ pub(super) fn open(path: &Path, options: &SqliteOptions) -> Result<(Door, Connec
 pub(super) fn open_read_only(path: &Path) -> Result<(Door, Vec<String>), OpenError> {
     let fail = |source| unavailable(path, source);
     fs::metadata(path).map_err(|err| fail(err.into()))?;
-    check_ours(path)?;
-    let leftover = inspect_log(path)?;
+    let leftover = check_ours(path)?;
     let is_shared = fs::exists(beside(path, "-shm")).map_err(|err| fail(err.into()))?;
     let (access, copy) = match (leftover.commits > 0, is_shared) {
         (_, true) => (Access::Guest, None),
@@ -85,6 +85,7 @@ pub(super) fn open_read_only(path: &Path) -> Result<(Door, Vec<String>), OpenErr
     let busy_timeout = SqliteOptions::default().busy_timeout;
     let door = Door { path: path.into(), access, busy_timeout, copy: copy.map(Arc::new) };
     let db = door.reader().map_err(|err| classify(path, err))?;
+    check_application(&db, path)?;
     refuse_newer(&db, path)?;
     if layout::version(&db).map_err(|err| classify(path, err))? < CURRENT {
         return Err(fail("its layout is older; open it once for writing to bring it up to date".into()));
@@ -175,25 +176,40 @@ fn draft_name(path: &Path) -> PathBuf {
     beside(path, &format!("-new-{}-{}", std::process::id(), crate::clock::now().0))
 }
 
-/// Looks at the header of the file and nothing else. Through SQLite, because a descriptor of our own
-/// would release this process's locks on the file when it is closed.
-fn check_ours(path: &Path) -> Result<(), OpenError> {
-    let location = || path.display().to_string();
-    let db = connect(path, "mode=ro&immutable=1").map_err(|err| unavailable(path, err.into()))?;
-    let found: u32 = match db.query_one("PRAGMA application_id", [], |row| row.get(0)) {
-        Ok(found) => found,
-        Err(err) if err.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
-            return Err(OpenError::Foreign { location: location(), found: "not a SQLite database".into() });
+/// Looks whether the file is ours, and at the write-ahead log beside it, before anything is changed.
+///
+/// A file that was being brought up to date from its log when the power went, or at this moment, makes
+/// no sense without the log. Then only the two together can be judged, once they are open.
+fn check_ours(path: &Path) -> Result<Leftover, OpenError> {
+    match check_file(path) {
+        Ok(()) => inspect_log(path),
+        Err(damaged @ OpenError::Damaged { .. }) => {
+            inspect_log(path).ok().filter(|leftover| leftover.commits > 0).ok_or(damaged)
         }
-        Err(err) => return Err(classify(path, err)),
-    };
-    if found != APPLICATION_ID {
-        let found = format!("a SQLite database of another program, application id {found:#x}");
-        return Err(OpenError::Foreign { location: location(), found });
+        Err(err) => Err(err),
     }
+}
+
+/// Looks at the file alone. Through SQLite, because a descriptor of our own would release this
+/// process's locks on the file when it is closed.
+fn check_file(path: &Path) -> Result<(), OpenError> {
+    let db = connect(path, "mode=ro&immutable=1").map_err(|err| unavailable(path, err.into()))?;
+    check_application(&db, path)?;
     refuse_newer(&db, path)?;
     // Reads the list of tables, without which nothing else can be read.
     db.query_one("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(|err| classify(path, err))
+}
+
+fn check_application(db: &Connection, path: &Path) -> Result<(), OpenError> {
+    let foreign = |found: String| OpenError::Foreign { location: path.display().to_string(), found };
+    match db.query_one("PRAGMA application_id", [], |row| row.get::<_, u32>(0)) {
+        Ok(APPLICATION_ID) => Ok(()),
+        Ok(found) => Err(foreign(format!("a SQLite database of another program, application id {found:#x}"))),
+        Err(err) if err.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+            Err(foreign("not a SQLite database".into()))
+        }
+        Err(err) => Err(classify(path, err)),
+    }
 }
 
 /// Looks at the write-ahead log before SQLite does, which would tidy it up.

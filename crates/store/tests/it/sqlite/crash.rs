@@ -186,6 +186,39 @@ async fn an_unclean_end_is_told_and_a_clean_one_is_not() {
     assert!(!crashed.contains("unfinished"), "{crashed}");
 }
 
+#[tokio::test]
+async fn log_11_a_crash_while_the_log_is_copied_into_the_file_loses_nothing() {
+    let fixture = SqliteFixture::new();
+    let store = open(&fixture.path()).await;
+    let mut writer = Writer::started(&store, &run(1)).await;
+    for _ in 0..40 {
+        writer.write([message("x".repeat(3_000))]).await;
+    }
+    let submitted = read_all(&store, &run(1)).await;
+    let log = fs::read(fixture.beside("r1.db-wal")).unwrap();
+    let before = fs::read(fixture.path()).unwrap().len() / 4096;
+    // Closing copies the log into the file.
+    store.close().await.unwrap();
+    let file = fs::read(fixture.path()).unwrap();
+
+    // The power goes when the copy is half done: the file says how long it is to be, and is not.
+    let after = file.len() / 4096;
+    assert!(before + 2 < after, "the file has grown");
+    for pages in [before, before + 1, (before + after) / 2, after - 1] {
+        let crashed = SqliteFixture::new();
+        fs::write(crashed.path(), &file[..pages * 4096]).unwrap();
+        fs::write(crashed.beside("r1.db-wal"), &log).unwrap();
+        let store = open(&crashed.path()).await;
+        assert_eq!(read_all(&store, &run(1)).await, submitted, "{pages} pages were copied");
+        go_on(&store, &submitted).await;
+    }
+    // Without the log it is damaged, and stays as it is.
+    let alone = SqliteFixture::new();
+    fs::write(alone.path(), &file[..file.len() / 4096 / 2 * 4096]).unwrap();
+    let refused = r1_store::SqliteStore::open(alone.path(), r1_store::SqliteOptions::default()).await;
+    assert!(matches!(refused, Err(r1_store::OpenError::Damaged { .. })), "{refused:?}");
+}
+
 /// The files of an open store as a crash would leave them, under another name.
 fn copy(fixture: &SqliteFixture, name: &str) {
     let copy = |from: &Path, to: &Path| fs::copy(from, to).unwrap();
