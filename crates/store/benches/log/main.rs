@@ -1,4 +1,5 @@
-//! How fast the log is: `cargo bench -p r1-store` prints one table.
+//! How fast the log is: `cargo bench -p r1-store --bench log` prints one table; with `-- sqlite` (or another
+//! part) only those rows.
 //!
 //! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
 
@@ -16,17 +17,30 @@ mod sqlite;
 mod table;
 mod writers;
 
+/// A part of the table.
+type Part = fn(&mut table::Table, &tokio::runtime::Runtime);
+
+const PARTS: &[(&str, Part)] = &[
+    ("check", |table, _| check::measure(table)),
+    ("memory", |table, _| memory::measure(table)),
+    ("sqlite", sqlite::measure),
+    ("footprint", footprint::measure),
+    ("postgres", postgres::measure),
+];
+
 fn main() {
     if footprint::is_measured_process() {
         return;
     }
+    // Cargo adds options of its own; a word names a part.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.expect("a runtime");
     let mut table = table::Table::default();
-    check::measure(&mut table);
-    memory::measure(&mut table);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
-    sqlite::measure(&mut table, &runtime);
-    footprint::measure(&mut table, &runtime);
-    postgres::measure(&mut table, &runtime);
+    for (name, measure) in PARTS {
+        if wanted.is_empty() || wanted.iter().any(|part| part == name) {
+            measure(&mut table, &runtime);
+        }
+    }
     table.finish();
 }

@@ -170,6 +170,20 @@ where
     }
 }
 
+/// Jobs that share a transaction.
+type Group = Vec<Box<dyn Inside>>;
+
+/// Adds to the group whoever waits, without waiting for more; a job that cannot be in it is given back.
+fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Group) -> Option<Job> {
+    while group.len() < GROUP {
+        match jobs.try_recv().ok()? {
+            Job::Inside(job) => group.push(job),
+            outside @ Job::Outside(_) => return Some(outside),
+        }
+    }
+    None
+}
+
 /// All that the writing thread owns.
 struct Desk {
     db: Connection,
@@ -181,30 +195,27 @@ struct Desk {
 
 impl Desk {
     fn work(&mut self, mut jobs: mpsc::Receiver<Job>) {
-        let (mut waiting, mut group) = (Vec::new(), Vec::new());
-        while jobs.blocking_recv_many(&mut waiting, GROUP) > 0 {
-            for job in waiting.drain(..) {
-                match job {
-                    Job::Inside(job) => group.push(job),
-                    Job::Outside(work) => {
-                        self.finish(&mut group);
-                        work(match self.poison.get() {
-                            Some(reason) => Err(Failure::Poisoned(Arc::clone(reason))),
-                            None => Ok(&mut self.db),
-                        });
-                    }
+        let mut group = Vec::new();
+        let mut next = None;
+        while let Some(job) = next.take().or_else(|| jobs.blocking_recv()) {
+            match job {
+                Job::Inside(first) => {
+                    group.push(first);
+                    next = gather(&mut jobs, &mut group);
+                    self.finish(&mut group, &mut jobs, &mut next);
                 }
+                Job::Outside(work) => work(match self.poison.get() {
+                    Some(reason) => Err(Failure::Poisoned(Arc::clone(reason))),
+                    None => Ok(&mut self.db),
+                }),
             }
-            self.finish(&mut group);
         }
     }
 
-    /// Makes one transaction of the group and answers everyone in it.
-    fn finish(&mut self, group: &mut Vec<Box<dyn Inside>>) {
-        if group.is_empty() {
-            return;
-        }
-        let failure = self.commit(group).err();
+    /// Makes one transaction of the group, and of who joins it meanwhile, and answers everyone in it.
+    /// What cannot join is left as `next`.
+    fn finish(&mut self, group: &mut Group, jobs: &mut mpsc::Receiver<Job>, next: &mut Option<Job>) {
+        let failure = self.commit(group, jobs, next).err();
         if failure.is_some() {
             self.standings.clear();
             self.grown.clear();
@@ -218,7 +229,12 @@ impl Desk {
         }
     }
 
-    fn commit(&mut self, group: &mut [Box<dyn Inside>]) -> Result<(), Failure> {
+    fn commit(
+        &mut self,
+        group: &mut Group,
+        jobs: &mut mpsc::Receiver<Job>,
+        next: &mut Option<Job>,
+    ) -> Result<(), Failure> {
         if let Some(reason) = self.poison.get() {
             return Err(Failure::Poisoned(Arc::clone(reason)));
         }
@@ -230,7 +246,7 @@ impl Desk {
                 self.poison(err, Failure::RolledBack)
             }
         })?;
-        self.apply(group).map_err(|err| {
+        self.apply(group, jobs, next).map_err(|err| {
             // The statement's failure is the one to tell; the poison keeps what is left undone from mattering.
             self.execute("ROLLBACK").ok();
             self.poison(err, Failure::RolledBack)
@@ -241,11 +257,25 @@ impl Desk {
         })
     }
 
-    fn apply(&mut self, group: &mut [Box<dyn Inside>]) -> rusqlite::Result<()> {
+    fn apply(
+        &mut self,
+        group: &mut Group,
+        jobs: &mut mpsc::Receiver<Job>,
+        next: &mut Option<Job>,
+    ) -> rusqlite::Result<()> {
         let Self { db, standings, grown, .. } = self;
         standings.forget_if_written_elsewhere(db)?;
         let mut session = Session { db, standings, grown, insert_event: None };
-        group.iter_mut().try_for_each(|job| job.apply(&mut session))
+        let mut applied = 0;
+        while applied < group.len() {
+            group[applied..].iter_mut().try_for_each(|job| job.apply(&mut session))?;
+            applied = group.len();
+            // Whoever came while these were served shares their sync.
+            if next.is_none() {
+                *next = gather(jobs, group);
+            }
+        }
+        Ok(())
     }
 
     fn execute(&self, sql: &str) -> rusqlite::Result<()> {
