@@ -1,7 +1,7 @@
 //! Signing keys as files, and the rules by which a key counts.
 //!
-//! - [`SecretKey`]: a private key and its PKCS#8 PEM form.
-//! - [`Entry`]: what a keyring says of a public key: its JWK, what it may sign, for whom and until when.
+//! - [`key::SecretKey`]: a private key and its PKCS#8 PEM form.
+//! - [`key::Entry`]: what a keyring says of a public key: its JWK, what it may sign, for whom and until when.
 //!
 //! Pure: whoever calls reads the files, knows the time and brings the randomness.
 //!
