@@ -1,5 +1,6 @@
 //! The first half of a check on several threads.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -7,8 +8,13 @@ use super::{Ending, ExaminedPage, Examiner, Validator};
 use crate::finding::Verdict;
 use crate::record::Record;
 
-/// Pages on their way to and from one thread. More would only cost memory.
+/// Pages on their way to one thread. More would only cost memory.
 const IN_FLIGHT: usize = 2;
+/// How many events a thread examines before it hands over what it found: few enough to be still in the
+/// processor's cache when they are put together.
+const CHUNK: usize = 128;
+/// Chunks on their way back from one thread.
+const CHUNKS_IN_FLIGHT: usize = 16;
 
 impl Validator {
     /// Checks a whole log, given page by page, with `threads` threads for the part that can be shared.
@@ -44,28 +50,31 @@ impl Validator {
         workers: &[Worker],
     ) -> Result<(), E> {
         let depth = workers.len() * IN_FLIGHT;
-        let mut taken = 0;
-        let mut given = 0;
+        // The worker of each page that is on its way, and how many chunks it will answer with.
+        let mut under_way = VecDeque::with_capacity(depth);
+        let mut turn = workers.iter().cycle();
         for page in pages {
-            if given - taken == depth {
-                self.collect(&workers[taken % workers.len()]);
-                taken += 1;
+            if under_way.len() == depth
+                && let Some((worker, chunks)) = under_way.pop_front()
+            {
+                self.collect(worker, chunks);
             }
-            // A worker lives as long as this call, so the page always arrives.
-            let _ = workers[given % workers.len()].pages.send(page?);
-            given += 1;
+            let page = page?;
+            if let Some(worker) = turn.next() {
+                under_way.push_back((worker, page.len().div_ceil(CHUNK)));
+                // A worker lives as long as this call, so the page always arrives.
+                let _ = worker.pages.send(page);
+            }
         }
-        for next in taken..given {
-            self.collect(&workers[next % workers.len()]);
+        for (worker, chunks) in under_way {
+            self.collect(worker, chunks);
         }
         Ok(())
     }
 
-    fn collect(&mut self, worker: &Worker) {
-        // A worker answers every page; none is missing unless it panicked, which the scope passes on.
-        if let Ok(page) = worker.results.recv() {
-            self.observe(page);
-        }
+    fn collect(&mut self, worker: &Worker, chunks: usize) {
+        // A worker answers every page; nothing is missing unless it panicked, which the scope passes on.
+        worker.results.iter().take(chunks).for_each(|chunk| self.observe(chunk));
     }
 }
 
@@ -77,12 +86,14 @@ struct Worker {
 impl Worker {
     fn spawn<'scope>(scope: &'scope thread::Scope<'scope, '_>, examiner: &Examiner) -> Self {
         let (pages, inbox) = sync_channel::<Vec<Record>>(IN_FLIGHT);
-        let (outbox, results) = sync_channel(IN_FLIGHT);
+        let (outbox, results) = sync_channel(CHUNKS_IN_FLIGHT);
         let examiner = examiner.clone();
         scope.spawn(move || {
             for page in inbox {
-                if outbox.send(examiner.examine(&page)).is_err() {
-                    break;
+                for chunk in page.chunks(CHUNK) {
+                    if outbox.send(examiner.examine(chunk)).is_err() {
+                        return;
+                    }
                 }
             }
         });
