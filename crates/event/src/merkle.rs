@@ -141,13 +141,3 @@ impl<H: TreeHash> Frontier<H> {
         peaks.fold(*last, |right, left| H::node(left, &right))
     }
 }
-
-/// The root of a perfect subtree over `leaves`, whose number is a power of two.
-#[must_use]
-pub fn perfect_root<H: TreeHash>(leaves: &[Digest]) -> Digest {
-    let mut level = leaves.to_vec();
-    while level.len() > 1 {
-        level = level.chunks(2).map(|pair| pair.get(1).map_or(pair[0], |right| H::node(&pair[0], right))).collect();
-    }
-    level.first().copied().unwrap_or_else(H::empty)
-}

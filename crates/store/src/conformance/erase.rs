@@ -9,7 +9,8 @@ use super::side_record::unchecked_seal;
 use crate::error::StoreError;
 
 /// The record of erasing event `n` of the log, with the log's last event as its redaction.
-pub(super) fn erasure(log: &[Record], n: u64) -> Erase {
+#[must_use]
+pub fn erasure(log: &[Record], n: u64) -> Erase {
     let redaction = log.last().unwrap();
     let place = crate::place(redaction).unwrap();
     let run_id = run_of(log);

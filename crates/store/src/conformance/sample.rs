@@ -1,5 +1,6 @@
 //! Runs to test with: small, valid, the same every time.
 
+pub use super::erase::erasure;
 use std::time::Duration;
 
 use bytes::Bytes;

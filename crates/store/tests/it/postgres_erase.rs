@@ -6,30 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use r1_event::Record;
-use r1_event::side_record::{Erase, EventRef};
 use r1_store::SharedStore;
-use r1_store::conformance::sample::{Writer, message, messages, read_all, run, seq, typed};
+use r1_store::conformance::sample::{Writer, erasure, message, messages, read_all, run, typed};
 
 use crate::pg_server::Cluster;
 use crate::postgres::Schema;
 
 const SECRET: &str = "correct horse battery staple";
-
-fn erasure(log: &[Record], n: u64) -> Erase {
-    let redaction = log.last().unwrap();
-    let ts = redaction.header().unwrap().ts;
-    Erase {
-        run_id: run(1),
-        seq: seq(n),
-        type_name: "user.message".into(),
-        turn_id: None,
-        call_id: None,
-        attempt: None,
-        context: None,
-        redaction: EventRef { run_id: run(1), seq: seq(log.len() as u64), ts, hash: redaction.hash() },
-    }
-}
 
 /// Files below `dir` that hold the secret.
 fn holding(dir: &Path, found: &mut Vec<String>) {
