@@ -9,12 +9,20 @@
 //! Nothing here reads the environment, and only [`world`] asks for time and chance: whoever calls
 //! passes them down.
 
+pub mod artifact;
 pub mod control;
+pub mod emit;
 pub mod home;
 pub mod keys;
 pub mod location;
+pub mod model;
+pub mod provider;
+pub mod redact;
 pub mod resolve;
+pub mod sandbox;
 pub mod source;
+pub mod tool;
+pub mod workspace;
 pub mod world;
 pub mod writer;
 

@@ -1,0 +1,3 @@
+//! The events of R1 as frontends see them.
+
+pub mod data;
