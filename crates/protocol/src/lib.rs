@@ -10,5 +10,8 @@
 mod table;
 
 pub mod data;
+mod event_id;
 pub mod json;
 pub mod registry;
+
+pub use event_id::event_id;

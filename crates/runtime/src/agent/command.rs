@@ -199,7 +199,7 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
     {
         return Err(Refusal::ChangedSubject { current: shown.to_string() });
     }
-    if *human_only && actor.as_ref().is_some_and(|actor| actor.via.as_deref() == Some("mcp")) {
+    if *human_only && actor.as_ref().is_some_and(|actor| actor.via == Some(data::Via::Mcp)) {
         return Err(Refusal::HumanOnly);
     }
     let approved = *decision == Decision::Approve;
@@ -214,7 +214,7 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
             Scope::Session => "session".into(),
         }),
         edited: edited_input.is_some().then_some(true),
-        edited_input: edited_input.clone().filter(|_| approved),
+        edited_input: edited_input.as_ref().filter(|_| approved).and_then(|input| input.as_object().cloned()),
         grant,
         actor: actor.clone(),
         ..Default::default()
@@ -308,7 +308,7 @@ fn record(type_name: &str, data: &Value) -> Result<Payload, Refusal> {
     if r1_event::projection::reserved_for(type_name).is_some() {
         return Err(Refusal::Reserved { type_name: type_name.into() });
     }
-    Ok(data::typed(type_name, data))
+    Ok(Payload::Typed(data::typed(type_name, data)))
 }
 
 fn set_actor(extra: &mut payload::Extra, actor: Option<&Actor>) {

@@ -176,7 +176,7 @@ impl RunState {
             summary: subject.summary(&call.tool),
             policy_reason: reason,
             tool_name: Some(call.tool.clone()),
-            input: Some(call.input.clone()),
+            input: call.input.as_object().cloned(),
             argv,
             cwd,
             patch_artifact_ids: patches,

@@ -427,13 +427,13 @@ impl RunState {
         let tool_use = ToolUse {
             call_id: proposed.tool_call_id.clone(),
             tool: proposed.tool_name.clone(),
-            input: proposed.input.clone(),
+            input: Value::Object(proposed.input.clone()),
         };
         self.said(None, Block::ToolUse(tool_use));
         self.calls.push(Call {
             call_id: proposed.tool_call_id,
             tool: proposed.tool_name,
-            input: proposed.input,
+            input: Value::Object(proposed.input),
             edited: false,
             redacted: proposed.redacted_paths.is_some(),
             event_id: event_id(place.ts, place.hash),
@@ -448,7 +448,7 @@ impl RunState {
     fn approval_requested(&mut self, requested: &data::ApprovalRequested) {
         let human_only = requested.approver.as_ref().is_some_and(|approver| approver.as_str() == "human");
         let subject_hash = requested.subject_hash.parse().unwrap_or(Digest::new([0; 32]));
-        let expires_at = requested.expires_at.as_ref().and_then(data::Time::to_nanos);
+        let expires_at = requested.expires_at.as_ref().and_then(data::Time::nanos);
         let Some(call) = requested.tool_call_id.as_deref().and_then(|id| self.call_mut(id)) else { return };
         call.stage =
             Stage::Waiting { approval_id: requested.approval_id.clone(), subject_hash, expires_at, human_only };
@@ -461,7 +461,7 @@ impl RunState {
             "approved" => {
                 call.stage = Stage::Approved;
                 if let Some(input) = &resolved.edited_input {
-                    call.input = input.clone();
+                    call.input = Value::Object(input.clone());
                     call.edited = true;
                     call.redacted = resolved.redacted_paths.is_some();
                     call.prepared = None;
@@ -510,7 +510,7 @@ impl RunState {
 
     fn task_updated(&mut self, typed: &Typed) {
         let budget = data::TaskUpdated::read(typed).and_then(|updated| updated.budget);
-        if let Some(budget) = budget.and_then(|budget| serde_json::from_value(budget).ok()) {
+        if let Some(budget) = budget.and_then(|budget| serde_json::from_value(Value::Object(budget)).ok()) {
             Arc::make_mut(&mut self.spec).budget = budget;
         }
     }

@@ -171,7 +171,7 @@ pub(super) fn answer_events(state: &RunState, turn: &Turn, response: &ModelRespo
             turn_index,
             tool_call_id: call.call_id.clone(),
             tool_name: call.tool.clone(),
-            input: call.input.clone(),
+            input: call.input.as_object().cloned().unwrap_or_default(),
             ..Default::default()
         };
         events.push(proposed.to_payload());
