@@ -29,10 +29,7 @@ use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
 use crate::writer::WriterError;
 
-pub use claim::release_the_dead;
-
-/// How long a worker that died keeps others out.
-pub const LEASE: Duration = Duration::from_secs(30);
+pub use claim::{claim_for_append, release_the_dead};
 
 /// How often a lease is renewed.
 pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -84,6 +81,9 @@ pub enum Outcome {
 /// Why work on a run stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
+    /// Its history cannot be read.
+    #[error(transparent)]
+    History(#[from] crate::history::HistoryError),
     /// Its log cannot be gone on with.
     #[error(transparent)]
     Fold(#[from] FoldError),

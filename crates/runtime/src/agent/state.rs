@@ -157,6 +157,13 @@ pub struct Turn {
     pub(super) blocks: BTreeMap<u64, Block>,
 }
 
+impl Turn {
+    /// What the model has said, in its order.
+    pub(crate) fn said(&self) -> Vec<&Block> {
+        self.blocks.values().collect()
+    }
+}
+
 /// A turn that no further attempt can save.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FailedTurn {

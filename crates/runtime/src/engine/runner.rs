@@ -147,7 +147,7 @@ impl<'e> Runner<'e> {
             tokio::select! {
                 Some(request) = self.requests.recv() => self.take_emissions(request).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
-                () = commands.changed() => self.take_commands().await?,
+                _ = commands.arrived() => self.take_commands().await?,
                 () = tokio::time::sleep(POLL) => self.take_commands().await?,
                 () = tokio::time::sleep(deadline) => self.lapse().await?,
                 _ = renewal.tick() => self.renew().await?,
