@@ -27,7 +27,7 @@ impl RunWriter {
         owner: &str,
         key: Option<SecretKey>,
     ) -> Result<Self, WriterError> {
-        let lease = store.acquire(&run, owner, LEASE).await?;
+        let lease = store.acquire(&run, owner, LEASE).await?.lease;
         // Read after the lease is held: before, another writer could still have moved the head.
         let chain = store.chain(&run).await?.unwrap_or_else(|| Chain::new(run));
         Ok(Self { store, lease, renewed: Instant::now(), chain, key })
