@@ -17,6 +17,7 @@ pub mod keys;
 pub mod location;
 pub mod model;
 pub mod patch;
+pub mod process;
 pub mod provider;
 pub mod redact;
 pub mod resolve;

@@ -28,7 +28,11 @@ pub trait Tool: Send + Sync {
 
     /// For tools whose effect must be shown before it is allowed (`spec().prepares`): works out what
     /// would change, stores it, and changes nothing. `run` gets the result back.
-    fn prepare<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let _ = (call, context);
         Box::pin(async { Ok(Prepared::default()) })
     }
