@@ -16,6 +16,7 @@ pub mod home;
 pub mod keys;
 pub mod location;
 pub mod model;
+pub mod patch;
 pub mod price;
 pub mod process;
 pub mod provider;
