@@ -185,7 +185,8 @@ impl Replayer {
 
 impl Shown {
     fn of(payload: &Payload) -> Self {
-        let (type_name, data) = r1_protocol::projection::show(payload);
-        Self { type_name, data }
+        let (kind, bytes) = (payload.kind(), payload.encode());
+        let type_name = r1_event::projection::type_of(Version::V2, kind, Some(&bytes)).into_owned();
+        Self { type_name, data: r1_event::exchange::readable_payload(kind, &bytes) }
     }
 }

@@ -36,6 +36,8 @@ pub struct RunState {
     pub session_id: Option<String>,
     /// agent_loop, shell, recorded, …
     pub run_kind: String,
+    /// low, normal or high.
+    pub priority: String,
     /// Where it works.
     pub workspace_path: String,
     /// clone, worktree, in_place or none.

@@ -121,6 +121,16 @@ pub(crate) async fn commit(
     Ok(())
 }
 
+/// Says in the log of a session that its worker is gone. It waits for a person then.
+pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineError> {
+    let paused = claim_for_append(engine, run, |state| {
+        let mut events = vec![seam::disconnected(state, None)];
+        events.extend(seam::close_calls(state));
+        Ok::<_, std::convert::Infallible>(events)
+    });
+    paused.await.map(drop)
+}
+
 /// Appends what `respond` answers to the state of a run that nobody works on, and gives it back at once.
 /// The inner error is the answer that nothing is to be done.
 pub async fn claim_for_append<E>(

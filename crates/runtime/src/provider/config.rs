@@ -72,6 +72,20 @@ pub enum Wire {
     Scripted,
 }
 
+impl Wire {
+    /// The word in settings and logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenaiResponses => "openai-responses",
+            Self::OpenaiChat => "openai-chat",
+            Self::Gemini => "gemini",
+            Self::Scripted => "scripted",
+        }
+    }
+}
+
 /// How long a provider may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
