@@ -1,3 +1,4 @@
 //! What the runtime promises, seen from outside.
 
+mod engine;
 mod redaction;
