@@ -1,5 +1,6 @@
 //! The one place where this crate asks for time and chance.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use r1_event::{RunId, UnixNanos};
@@ -45,13 +46,15 @@ pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     Ok(bytes)
 }
 
-/// How this process signs its leases: its instance, and where others of this machine can see whether it
-/// is still alive.
+/// How this process signs a lease: its instance, where others of this machine can see whether it is still
+/// alive, and a number, so that no part of the process takes a lease from another part by its name.
 #[must_use]
 pub fn lease_owner(instance: &str) -> String {
+    static LEASES: AtomicU64 = AtomicU64::new(0);
+    let number = LEASES.fetch_add(1, Ordering::Relaxed);
     match (machine(), process_start("self")) {
-        (Some(machine), Some(start)) => format!("{instance}@{machine}/{}/{start}", std::process::id()),
-        _ => instance.to_owned(),
+        (Some(machine), Some(start)) => format!("{instance}@{machine}/{}/{start}/{number}", std::process::id()),
+        _ => format!("{instance}@/{number}"),
     }
 }
 
