@@ -14,7 +14,7 @@ use crate::store::PageLimit;
 /// A run with its last event; every run has one. The payload is part of the hash in v1 only.
 pub(super) const SUMMARY: &str = "
     SELECT r.id, r.run_id, r.version, r.terminal, r.started_at, r.pruned_through,
-           e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END
+           e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END AS payload
     FROM @runs r
     CROSS JOIN LATERAL (SELECT * FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ";
 

@@ -1,4 +1,4 @@
-//! Notices what other processes append, while someone waits for it.
+//! Notices what other processes append and which commands they leave, while someone waits for it.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::commands;
 use super::open::Door;
 use super::read;
 use crate::watch::Watches;
@@ -104,6 +105,11 @@ impl Known {
         for run in watches.watched() {
             if let Some(next) = read::next_seq(db, &run)? {
                 watches.publish_run(&run, next);
+            }
+        }
+        for run in watches.watched_commands() {
+            if let Some(position) = commands::newest(db, &run)? {
+                watches.publish_command(&run, position);
             }
         }
         let last = db.prepare_cached("SELECT max(pos) FROM events")?.query_one([], |row| row.get(0))?;
