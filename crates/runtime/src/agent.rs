@@ -29,7 +29,7 @@ pub use call::{Call, Stage};
 pub use conversation::Conversation;
 pub use decide::Toolset;
 pub use effect::Effect;
-pub use spec::{Budget, RunSpec};
+pub use spec::{Budget, RunSpec, SandboxWish};
 pub use fold::{FoldError, Place};
 pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Status, Turn};
 

@@ -29,10 +29,7 @@ use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
 use crate::writer::WriterError;
 
-pub use claim::release_the_dead;
-
-/// How long a worker that died keeps others out.
-pub const LEASE: Duration = Duration::from_secs(30);
+pub use claim::{claim_for_append, pause_abandoned, release_the_dead};
 
 /// How often a lease is renewed.
 pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
@@ -49,7 +46,7 @@ pub trait World: Send + Sync {
     fn tools<'a>(&'a self, spec: &'a RunSpec) -> futures_util::future::BoxFuture<'a, Connected>;
 
     /// How its programs are confined.
-    fn sandbox(&self, spec: &RunSpec, workspace: &Workspace) -> Result<Sandbox, crate::sandbox::SandboxError>;
+    fn sandbox(&self, spec: &RunSpec, workspace: &Workspace) -> Result<Sandbox, crate::sandbox::SandboxUnavailable>;
 }
 
 /// Tools, and what could not be had.
@@ -84,6 +81,9 @@ pub enum Outcome {
 /// Why work on a run stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
+    /// Its history cannot be read.
+    #[error(transparent)]
+    History(#[from] crate::history::HistoryError),
     /// Its log cannot be gone on with.
     #[error(transparent)]
     Fold(#[from] FoldError),
@@ -156,7 +156,10 @@ impl Engine {
     /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
     pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let claimed = claim::claim(self, run, why).await?;
-        runner::Runner::new(self, claimed).await?.run(stop).await
+        match runner::Runner::new(self, claimed).await? {
+            Some(runner) => runner.run(stop).await,
+            None => Ok(Outcome::Ended(Kind::RunFailed)),
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The one place where this crate asks for time and chance.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use r1_event::{RunId, UnixNanos};
@@ -15,12 +16,16 @@ pub fn now() -> UnixNanos {
 
 /// A name for a new run that starts at `at`.
 pub fn new_run_id(at: UnixNanos) -> Result<RunId, NoRandomness> {
+    // A ULID is 26 characters: within every limit of a run's name.
+    format!("run_{}", new_ulid(at)?).parse().map_err(|_| NoRandomness)
+}
+
+/// The part of an id that nobody else has, for something made `at` that time.
+pub fn new_ulid(at: UnixNanos) -> Result<Ulid, NoRandomness> {
     let mut random = [0; 16];
     fill(&mut random[..10])?;
     let milliseconds = u64::try_from(at.0 / 1_000_000).unwrap_or(0);
-    let id = Ulid::from_parts(milliseconds, u128::from_le_bytes(random));
-    // A ULID is 26 characters: within every limit of a run's name.
-    format!("run_{id}").parse().map_err(|_| NoRandomness)
+    Ok(Ulid::from_parts(milliseconds, u128::from_le_bytes(random)))
 }
 
 /// The name of this process in leases and keys: `r1-` and 8 hexadecimal digits.
@@ -45,13 +50,15 @@ pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     Ok(bytes)
 }
 
-/// How this process signs its leases: its instance, and where others of this machine can see whether it
-/// is still alive.
+/// How this process signs a lease: its instance, where others of this machine can see whether it is still
+/// alive, and a number, so that no part of the process takes a lease from another part by its name.
 #[must_use]
 pub fn lease_owner(instance: &str) -> String {
+    static LEASES: AtomicU64 = AtomicU64::new(0);
+    let number = LEASES.fetch_add(1, Ordering::Relaxed);
     match (machine(), process_start("self")) {
-        (Some(machine), Some(start)) => format!("{instance}@{machine}/{}/{start}", std::process::id()),
-        _ => instance.to_owned(),
+        (Some(machine), Some(start)) => format!("{instance}@{machine}/{}/{start}/{number}", std::process::id()),
+        _ => format!("{instance}@/{number}"),
     }
 }
 

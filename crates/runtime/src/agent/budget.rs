@@ -1,6 +1,6 @@
 //! What a run may use up, and what it has.
 
-use r1_event::UnixNanos;
+use r1_event::{Payload, UnixNanos};
 
 use super::spec::Budget;
 use super::state::{Phase, RunState};
@@ -91,6 +91,20 @@ impl Axis {
     }
 }
 
+/// The largest number up to `most` that still fits; 0 always does.
+fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
 /// A limit that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overrun {
@@ -136,12 +150,13 @@ impl RunState {
                 Axis::OutputTokens => allowance = allowance.min(left),
                 Axis::Usd => {
                     let Some(price) = &self.spec.price else { continue };
-                    let input = price.cost(&Usage { input_tokens: estimate, ..Usage::default() });
-                    let affordable = price.affordable_output(left.saturating_sub(input));
-                    if input > left {
-                        return no_room(used + input);
+                    let cost = |output_tokens| {
+                        price.cost_micros(&Usage { input_tokens: estimate, output_tokens, ..Usage::default() })
+                    };
+                    if cost(0) > left {
+                        return no_room(used + cost(0));
                     }
-                    allowance = allowance.min(affordable);
+                    allowance = largest(allowance, |output| cost(output) <= left);
                 }
             }
             if allowance < MIN_OUTPUT_TOKENS.min(self.spec.max_output_tokens) {
@@ -163,6 +178,20 @@ impl RunState {
         let used = self.spent.task_cost_micros_usd();
         let reached = |pct: &&u64| u128::from(used) * 100 >= u128::from(cap) * u128::from(**pct);
         self.spec.budget.warning_pct.iter().filter(reached).find(|pct| !self.warned.contains(pct)).copied()
+    }
+
+    /// The event of a run whose time is over at `now`.
+    #[must_use]
+    pub fn out_of_time(&self, now: UnixNanos) -> Option<Payload> {
+        let deadline = self.wall_clock_deadline().filter(|deadline| *deadline <= now)?;
+        let cap = Axis::WallClock.cap(&self.spec.budget)?;
+        let late = u64::try_from(now.0.saturating_sub(deadline.0)).unwrap_or(0) / 1_000_000;
+        let overrun = Overrun { axis: Axis::WallClock, cap, actual: cap + late };
+        let mut event = self.budget_exceeded_event(overrun, "mid_stream");
+        if let (Payload::BudgetExceeded(body), Some(turn)) = (&mut event, &self.turn) {
+            body.turn_id.clone_from(&turn.turn_id);
+        }
+        Some(event)
     }
 
     /// When the time that the run may take is over.

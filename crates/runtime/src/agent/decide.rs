@@ -13,8 +13,9 @@ use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
 use super::state::{Phase, RunState};
-use crate::policy::{Approver, Ruling, subject_hash};
-use crate::tool::{BadInput, Subject, Tool, ToolSpec};
+use crate::policy::{Approver, Ruling, Situation, subject_hash};
+use super::spec::RunSpec;
+use crate::tool::{self, BadInput, Subject, Tool, ToolSpec};
 
 /// A person who says no twice to exactly the same is not asked a third time.
 const MAX_REJECTIONS: u64 = 2;
@@ -32,6 +33,12 @@ impl Toolset {
     /// The tools.
     pub fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         Self { tools: tools.into_iter().map(|tool| (tool.spec().name.clone(), tool)).collect() }
+    }
+
+    /// The tools of a run as its log describes them: good for deciding, not for running.
+    #[must_use]
+    pub fn recorded(spec: &RunSpec) -> Self {
+        Self::new(spec.tools.iter().map(tool::recorded))
     }
 
     /// The tool with this name.
@@ -281,7 +288,7 @@ impl RunState {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "the log's format has floats here; its integers stand beside them")]
-    fn budget_exceeded_event(&self, overrun: Overrun, place: &str) -> Payload {
+    pub(super) fn budget_exceeded_event(&self, overrun: Overrun, place: &str) -> Payload {
         let in_log = |n: u64| match overrun.axis {
             super::Axis::Usd => n as f64 / 1e6,
             _ => n as f64,
@@ -341,6 +348,15 @@ impl RunState {
             duration_ms: signed(self.duration_ms()),
             ..Default::default()
         })
+    }
+
+    fn situation(&self, contains_secrets: bool) -> Situation {
+        Situation {
+            mode: self.spec.approval,
+            workspace_mode: self.workspace_mode.clone(),
+            unattended: self.spec.unattended,
+            contains_secrets,
+        }
     }
 
     fn mint(&self, purpose: &str) -> ulid::Ulid {

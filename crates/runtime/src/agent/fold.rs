@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use r1_event::payload::{self, Typed};
-use r1_event::{Digest, Kind, Payload, Record, RunId, Seq, UnixNanos};
+use r1_event::{Digest, Payload, Record, RunId, Seq, UnixNanos};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::{event_id, json};
 use serde_json::Value;
@@ -74,6 +74,7 @@ impl RunState {
             task_id: started.task_id.clone(),
             session_id: started.session_id.clone(),
             run_kind: started.run_kind.clone().unwrap_or_else(|| "agent_loop".into()),
+            priority: started.priority.clone().unwrap_or_else(|| "normal".into()),
             workspace_path: text("path"),
             workspace_mode: text("mode"),
             origin,

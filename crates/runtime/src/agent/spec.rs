@@ -1,6 +1,8 @@
 //! What a run was asked to do, whole: it is kept in the run's first event, so that whoever resumes,
 //! replays or forks it needs nothing but the log.
 
+use std::sync::Arc;
+
 use r1_event::payload::Raw;
 use r1_protocol::json;
 use serde::{Deserialize, Serialize};
@@ -8,12 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::policy::{ApprovalMode, Policy};
 use crate::price::Price;
-use crate::provider::ProviderSpec;
-use crate::sandbox::SandboxWish;
+use crate::provider::{ProviderConfig, Scenario};
 use crate::tool::ToolSpec;
 
 /// How a run is to be carried out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunSpec {
     /// A session stays open after an answer; a task ends with it.
@@ -26,8 +27,10 @@ pub struct RunSpec {
     pub approval_timeout_s: u64,
     /// The rules for tool calls.
     pub policy: Policy,
-    /// Where the model is and how to talk to it; never its key.
-    pub provider: ProviderSpec,
+    /// Where the model is and how to talk to it; neither its key nor any header.
+    pub provider: ProviderConfig,
+    /// What a scripted model says.
+    pub scenario: Option<Arc<Scenario>>,
     /// Parameters for the model, as given.
     pub params: Map<String, Value>,
     /// What its tokens cost, if known.
@@ -49,37 +52,49 @@ pub struct RunSpec {
     /// How programs are confined.
     pub sandbox: SandboxWish,
     /// Servers whose tools are offered too.
-    pub mcp_servers: Vec<crate::mcp::ServerSpec>,
+    pub mcp_servers: Vec<Value>,
     /// Whether pieces of reasoning are recorded as they come.
     pub thinking_deltas: bool,
 }
 
-impl RunSpec {
+impl Default for RunSpec {
     /// The values that hold where nothing else is said.
-    #[must_use]
-    pub fn standard() -> Self {
+    fn default() -> Self {
         Self {
+            interactive: false,
+            unattended: false,
+            approval: ApprovalMode::default(),
             approval_timeout_s: 86_400,
+            policy: Policy::default(),
+            provider: ProviderConfig::scripted(),
+            scenario: None,
+            params: Map::new(),
+            price: None,
+            budget: Budget { warning_pct: vec![80], ..Budget::default() },
             max_turns: 200,
             max_output_tokens: 16_000,
             context_tokens: 180_000,
             max_attempts: 3,
             checkpoint_events: 200,
-            budget: Budget { warning_pct: vec![80], ..Budget::default() },
-            ..Self::default()
+            tools: Vec::new(),
+            sandbox: SandboxWish::default(),
+            mcp_servers: Vec::new(),
+            thinking_deltas: false,
         }
     }
+}
 
+impl RunSpec {
     /// As it is kept in the log.
     #[must_use]
     pub fn to_raw(&self) -> Raw {
         json::to_raw(self)
     }
 
-    /// As the log has it; a log without one gets the standard values.
+    /// As the log has it; a log without one gets the usual values.
     #[must_use]
     pub fn from_raw(raw: Option<&Raw>) -> Self {
-        raw.and_then(json::read).unwrap_or_else(Self::standard)
+        raw.and_then(json::read).unwrap_or_default()
     }
 }
 
@@ -99,4 +114,16 @@ pub struct Budget {
     pub wall_clock_ms: u64,
     /// Percentages of the money at which a warning is written.
     pub warning_pct: Vec<u64>,
+}
+
+/// How a run's programs are to be confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SandboxWish {
+    /// Whether programs may use the network.
+    pub network: bool,
+    /// Whether they may only look at the workspace.
+    pub read_only: bool,
+    /// Whether a run without any confinement is refused.
+    pub require: bool,
 }

@@ -36,6 +36,8 @@ pub struct RunState {
     pub session_id: Option<String>,
     /// agent_loop, shell, recorded, …
     pub run_kind: String,
+    /// low, normal or high.
+    pub priority: String,
     /// Where it works.
     pub workspace_path: String,
     /// clone, worktree, in_place or none.
@@ -155,6 +157,13 @@ pub struct Turn {
     pub retry_at: Option<UnixNanos>,
     /// What the model has said, block by block.
     pub(super) blocks: BTreeMap<u64, Block>,
+}
+
+impl Turn {
+    /// What the model has said, in its order.
+    pub(crate) fn said(&self) -> Vec<&Block> {
+        self.blocks.values().collect()
+    }
 }
 
 /// A turn that no further attempt can save.

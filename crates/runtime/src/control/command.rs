@@ -33,6 +33,9 @@ pub enum CommandError {
     /// The events could not be written.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// It could not be left for the worker.
+    #[error(transparent)]
+    Leave(#[from] r1_store::CommandError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -7,6 +7,7 @@ use r1_protocol::data::{self, Actor, EventData};
 use r1_protocol::json;
 use r1_store::{BlobError, LeaseError, StoreError};
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use crate::agent::RunSpec;
 use crate::engine::Engine;
@@ -163,7 +164,7 @@ pub async fn create(engine: &Engine, new: NewRun, allow_unknown_price: bool) -> 
             summary: attachment.name.clone(),
             created_by_event_id: created_by,
             digest: format!("blake3:{}", blob.hash),
-            sha256: crate::artifact::sha256_hex(&attachment.content),
+            sha256: r1_event::id::to_hex(&Sha256::digest(&attachment.content)),
             mime: Some(attachment.mime.clone()),
             status: Some("created".into()),
             name: Some(attachment.name.clone()),
@@ -249,7 +250,7 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun) -> payload::RunStarted
         goal: new.prompt.clone(),
         provider_id: spec.provider.name.clone(),
         model_id: new.model.clone(),
-        api_version: spec.provider.wire.to_string(),
+        api_version: spec.provider.wire.as_str().into(),
         params_hash: Some(hash(params.bytes())),
         params,
         system_prompt_hash: Some(hash(new.system_prompt.as_bytes())),

@@ -21,8 +21,8 @@ const MAX_TAKEOVERS: u64 = 5;
 
 pub(super) async fn claim(engine: &Engine, run: &RunId, why: Claim) -> Result<Claimed, EngineError> {
     release_the_dead(&engine.store, run).await?;
-    let (mut writer, previous) =
-        RunWriter::take(engine.store.clone(), run.clone(), &engine.instance, engine.key.clone()).await?;
+    let owner = world::lease_owner(&engine.instance);
+    let (mut writer, previous) = RunWriter::take(engine.store.clone(), run.clone(), &owner, engine.key.clone()).await?;
     match prepare(engine, run, why, &mut writer, previous).await {
         Ok(state) => Ok(Claimed { state, writer }),
         Err(err) => {
@@ -119,6 +119,37 @@ pub(crate) async fn commit(
     }
     writer.append_batch(batch).await?;
     Ok(())
+}
+
+/// Says in the log of a session that its worker is gone. It waits for a person then.
+pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineError> {
+    let paused = claim_for_append(engine, run, |state| {
+        let mut events = vec![seam::disconnected(state, None)];
+        events.extend(seam::close_calls(state));
+        Ok::<_, std::convert::Infallible>(events)
+    });
+    paused.await.map(drop)
+}
+
+/// Appends what `respond` answers to the state of a run that nobody works on, and gives it back at once.
+/// The inner error is the answer that nothing is to be done.
+pub async fn claim_for_append<E>(
+    engine: &Engine,
+    run: &RunId,
+    respond: impl FnOnce(&RunState) -> Result<Vec<Payload>, E> + Send,
+) -> Result<Result<RunState, E>, EngineError> {
+    let owner = world::lease_owner(&engine.instance);
+    let mut writer = RunWriter::open(engine.store.clone(), run.clone(), &owner, engine.key.clone()).await?;
+    let answered = async {
+        let mut state = load(&engine.store, run).await?;
+        match respond(&state) {
+            Ok(events) => commit(engine, &mut writer, &mut state, events).await.map(|()| Ok(state)),
+            Err(refusal) => Ok(Err(refusal)),
+        }
+    };
+    let answered = answered.await;
+    writer.close().await?;
+    answered
 }
 
 /// Gives back the lease of a process of this machine that is no longer alive, so that nobody has to

@@ -4,6 +4,7 @@
 //! and see that the work the loop waits for is under way. Nothing else writes to the run.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,7 @@ use crate::artifact::Artifacts;
 use crate::emit::{EmitRequest, Emission, Emitter};
 use crate::model::{Block, ModelRequest};
 use crate::provider::{Provider, ProviderError, ProviderFailure};
+use crate::sandbox::Sandbox;
 use crate::tool::ToolContext;
 use crate::workspace::Workspace;
 use crate::world;
@@ -47,7 +49,7 @@ pub(super) struct Runner<'e> {
     tool_names: Arc<[String]>,
     provider: Result<Arc<dyn Provider>, ProviderError>,
     workspace: Arc<Workspace>,
-    sandbox: Arc<crate::sandbox::Sandbox>,
+    sandbox: Arc<Sandbox>,
     emitter: Emitter,
     requests: mpsc::Receiver<EmitRequest>,
     tasks: JoinSet<Work>,
@@ -79,40 +81,31 @@ enum Work {
 }
 
 impl<'e> Runner<'e> {
-    pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Self, EngineError> {
+    /// Gets everything ready. `None` if the run has just failed because something it needs is not there.
+    pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Option<Self>, EngineError> {
         let Claimed { mut state, mut writer } = claimed;
         let spec = state.spec.clone();
+        let room = room(engine, &state);
         let connected = engine.world.tools(&spec).await;
-        let provider = engine.world.provider(&spec);
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
-        let workspace = Workspace::open(std::path::Path::new(&state.workspace_path));
-        let sandbox = workspace
-            .as_ref()
-            .map_err(|err| ("workspace_failed", format!("cannot work in {}: {err}", state.workspace_path)))
-            .and_then(|workspace| {
-                engine.world.sandbox(&spec, workspace).map_err(|err| ("sandbox_unavailable", err.to_string()))
-            });
-        let (emitter, requests) = Emitter::channel(QUEUE);
-        let failure = sandbox.as_ref().err().cloned();
-        if let Some((code, message)) = &failure {
+        if let Err((code, message)) = &room {
             events.push(failed(&state, code, message));
         }
         super::claim::commit(engine, &mut writer, &mut state, events).await?;
-        // A run that has just failed needs no workspace: any directory stands in for it.
-        let workspace = match workspace {
-            Ok(workspace) => workspace,
-            Err(_) => Workspace::open(std::path::Path::new("/")).map_err(|_| EngineError::Ended)?,
+        let Ok((workspace, sandbox)) = room else {
+            writer.close().await?;
+            return Ok(None);
         };
-        let tool_names = connected.tools.specs().map(|spec| spec.name.clone()).collect();
-        Ok(Self {
+        let (emitter, requests) = Emitter::channel(QUEUE);
+        Ok(Some(Self {
             engine,
             state,
             writer,
+            tool_names: connected.tools.specs().map(|spec| spec.name.clone()).collect(),
             tools: connected.tools,
-            tool_names,
-            provider,
+            provider: engine.world.provider(&spec),
             workspace: Arc::new(workspace),
-            sandbox: Arc::new(sandbox.unwrap_or_default()),
+            sandbox: Arc::new(sandbox),
             emitter,
             requests,
             tasks: JoinSet::new(),
@@ -122,7 +115,7 @@ impl<'e> Runner<'e> {
             retry_after: None,
             ending: None,
             renewed: Instant::now(),
-        })
+        }))
     }
 
     /// Works until the run ends or `stop` is called.
@@ -147,7 +140,7 @@ impl<'e> Runner<'e> {
             tokio::select! {
                 Some(request) = self.requests.recv() => self.take_emissions(request).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
-                () = commands.changed() => self.take_commands().await?,
+                _ = commands.arrived() => self.take_commands().await?,
                 () = tokio::time::sleep(POLL) => self.take_commands().await?,
                 () = tokio::time::sleep(deadline) => self.lapse().await?,
                 _ = renewal.tick() => self.renew().await?,
@@ -328,7 +321,7 @@ impl<'e> Runner<'e> {
             workspace: self.workspace.clone(),
             sandbox: self.sandbox.clone(),
             events: self.emitter.clone(),
-            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone(), self.engine.redactor.clone()),
+            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone()),
             redactor: self.engine.redactor.clone(),
             cancel,
         }
@@ -547,6 +540,16 @@ impl<'e> Runner<'e> {
         while self.tasks.join_next().await.is_some() {}
         self.under_way.clear();
     }
+}
+
+/// Where a run works, and how its programs are confined.
+fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox), (&'static str, String)> {
+    let path = &state.workspace_path;
+    let workspace = Workspace::open(Path::new(path))
+        .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
+    let sandbox =
+        engine.world.sandbox(&state.spec, &workspace).map_err(|err| ("sandbox_unavailable", err.to_string()))?;
+    Ok((workspace, sandbox))
 }
 
 fn unavailable(tool_name: &str, reason: &str) -> Payload {

@@ -28,7 +28,7 @@ pub(super) fn disconnected(state: &RunState, previous: Option<&Lease>) -> Payloa
         since_at: state.last_at.into(),
         reason: "worker_lease_expired".into(),
         worker_id: previous
-            .map(|lease| lease.owner.clone())
+            .map(|lease| crate::world::instance_of(&lease.owner).to_owned())
             .or_else(|| state.lease.as_ref().map(|lease| lease.worker_id.clone())),
         action: Some(action.into()),
         ..Default::default()

@@ -105,13 +105,9 @@ impl Gathering {
 
     fn add(&mut self, text: &str) {
         let clean = self.redactor.push(text.as_bytes());
-        self.take(&clean);
-    }
-
-    fn take(&mut self, clean: &[u8]) {
         if !clean.is_empty() {
-            // The redactor cuts where it was fed, and it was fed whole characters.
-            self.text.push_str(&String::from_utf8_lossy(clean));
+            // The redactor cuts between characters, and it was fed whole ones.
+            self.text.push_str(&String::from_utf8_lossy(&clean));
             self.since.get_or_insert_with(Instant::now);
         }
     }
@@ -119,16 +115,14 @@ impl Gathering {
 
 /// Writes what was gathered; with `end` the block is over. False if the run is no longer ours.
 async fn flush(open: &mut Option<Gathering>, events: &Emitter, turn_index: u64, end: bool) -> bool {
-    let Some(gathering) = open else { return true };
-    if end {
-        let rest = gathering.redactor.finish();
-        gathering.take(&rest);
-    }
-    let (delta, block_index) = (std::mem::take(&mut gathering.text), gathering.block);
+    let Some(mut gathering) = open.take() else { return true };
+    let (block_index, is_thinking) = (gathering.block, gathering.is_thinking);
+    let mut delta = std::mem::take(&mut gathering.text);
     gathering.since = None;
-    let is_thinking = gathering.is_thinking;
     if end {
-        *open = None;
+        delta.push_str(&String::from_utf8_lossy(&gathering.redactor.finish()));
+    } else {
+        *open = Some(gathering);
     }
     if delta.is_empty() {
         return true;
@@ -255,7 +249,7 @@ fn text_of(response: &ModelResponse) -> String {
 fn cost(state: &RunState, response: &ModelResponse) -> (u64, &'static str) {
     match (response.cost_micros_usd, &state.spec.price) {
         (Some(micros), _) => (micros, "provider"),
-        (None, Some(price)) => (price.cost(&response.usage), "price_book"),
+        (None, Some(price)) => (price.cost_micros(&response.usage), "price_book"),
         (None, None) => (0, "unknown"),
     }
 }
