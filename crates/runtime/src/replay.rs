@@ -64,7 +64,9 @@ pub struct Shown {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// Another agent's run.
-    #[error("run {run} records another agent, whose decisions cannot be computed again; check it with `r1 log validate`")]
+    #[error(
+        "run {run} records another agent, whose decisions cannot be computed again; check it with `r1 log validate`"
+    )]
     Recorded {
         /// The run.
         run: RunId,

@@ -13,6 +13,7 @@ use super::budget::Overrun;
 use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
+use super::spec::RunSpec;
 use super::state::{Phase, RunState};
 use crate::policy::{Approver, Ruling, Situation, subject_hash};
 use crate::tool::{self, BadInput, Subject, Tool, ToolSpec};
@@ -157,7 +158,9 @@ impl RunState {
                 Some(allowed.to_payload())
             }
             Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
-            Ruling::Ask { reason, approver, .. } => Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver)),
+            Ruling::Ask { reason, approver, .. } => {
+                Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver))
+            }
         }
     }
 
@@ -270,8 +273,7 @@ impl RunState {
             cumulative_output_tokens: spent.output_tokens,
             cumulative_cost_micros_usd: spent.task_cost_micros_usd(),
             task_budget_micros_usd: budget,
-            task_budget_remaining_micros_usd: budget
-                .map(|budget| budget.saturating_sub(spent.task_cost_micros_usd())),
+            task_budget_remaining_micros_usd: budget.map(|budget| budget.saturating_sub(spent.task_cost_micros_usd())),
             run_cost_micros_usd: Some(spent.cost_micros_usd),
             ..Default::default()
         }
