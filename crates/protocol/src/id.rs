@@ -4,16 +4,18 @@ use r1_event::side_record::EventRef;
 use r1_event::{Digest, RunId, UnixNanos};
 use ulid::Ulid;
 
-/// The id of an event: its time, and the beginning of its hash.
+/// An event's id: a function of the event, so that it need not be stored and is the same everywhere.
+///
+/// `evt_` and a ULID: its time is the event's, its random part the first 80 bits of the event's hash.
 #[must_use]
-pub fn event_id(ts: UnixNanos, hash: &Digest) -> String {
+pub fn event_id(ts: UnixNanos, hash: Digest) -> String {
     format!("evt_{}", ulid(ts, hash))
 }
 
 /// The id of an event that a side record names.
 #[must_use]
 pub fn event_id_of(event: &EventRef) -> String {
-    event_id(event.ts, &event.hash)
+    event_id(event.ts, event.hash)
 }
 
 /// A run's id as it is served. R1's own are served as they are; Starling's become `run_` and the ULID
@@ -23,7 +25,7 @@ pub fn run_id(stored: &str, started_at: UnixNanos) -> String {
     let last = stored.rsplit('/').next().unwrap_or(stored);
     match ulid_text(stored).or_else(|| ulid_text(last)) {
         Some(ulid) => format!("run_{ulid}"),
-        None => format!("run_{}", ulid(started_at, &Digest::blake3(stored.as_bytes()))),
+        None => format!("run_{}", ulid(started_at, Digest::blake3(stored.as_bytes()))),
     }
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn ulid_text(id: &str) -> Option<&str> {
     native.is_native().then_some(bare)
 }
 
-fn ulid(ts: UnixNanos, hash: &Digest) -> Ulid {
+fn ulid(ts: UnixNanos, hash: Digest) -> Ulid {
     const MAX_MILLIS: u64 = (1 << 48) - 1;
     let millis = u64::try_from(ts.0.div_euclid(1_000_000)).unwrap_or(0).min(MAX_MILLIS);
     let random = hash.as_bytes()[..10].iter().fold(0, |random, byte| (random << 8) | u128::from(*byte));
@@ -60,14 +62,14 @@ mod tests {
     #[test]
     fn an_event_id_holds_the_milliseconds_and_the_first_ten_bytes_of_the_hash() {
         let hash = Digest::blake3(b"an event");
-        let id = parse(&event_id(AT, &hash));
+        let id = parse(&event_id(AT, hash));
         assert_eq!(id.timestamp_ms(), 1_790_000_000_123);
         assert_eq!(id.to_bytes()[6..], hash.as_bytes()[..10]);
     }
 
     #[test]
     fn times_before_1970_are_clamped() {
-        let id = parse(&event_id(UnixNanos(-1), &Digest::blake3(b"")));
+        let id = parse(&event_id(UnixNanos(-1), Digest::blake3(b"")));
         assert_eq!(id.timestamp_ms(), 0);
     }
 

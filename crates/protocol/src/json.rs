@@ -7,7 +7,29 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use r1_event::cbor::Value as Cbor;
 use r1_event::exchange::diagnostic;
+use r1_event::payload::Raw;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Number, Value as Json};
+
+/// Anything that has a JSON form, as it is kept in a log.
+#[must_use]
+pub fn to_raw<T: Serialize>(value: &T) -> Raw {
+    // What R1 keeps are structs of text, numbers and JSON values: there is nothing that could fail.
+    Raw::from(&to_cbor(&serde_json::to_value(value).unwrap_or_default()))
+}
+
+/// What a log keeps, as JSON; null if it cannot be read.
+#[must_use]
+pub fn from_raw(raw: &Raw) -> Json {
+    raw.value().map_or(Json::Null, |value| from_cbor(&value))
+}
+
+/// What a log keeps, as `T`, if it is one.
+#[must_use]
+pub fn read<T: DeserializeOwned>(raw: &Raw) -> Option<T> {
+    serde_json::from_value(from_raw(raw)).ok()
+}
 
 /// A JSON value as CBOR.
 #[must_use]

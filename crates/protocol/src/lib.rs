@@ -23,3 +23,4 @@ pub mod registry;
 pub mod schema;
 
 pub use envelope::{Envelope, RunFacts, Thinking};
+pub use id::event_id;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use r1_protocol::data::ToolKind;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifacts;
@@ -28,7 +29,11 @@ pub trait Tool: Send + Sync {
 
     /// For tools whose effect must be shown before it is allowed (`spec().prepares`): works out what
     /// would change, stores it, and changes nothing. `run` gets the result back.
-    fn prepare<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<Prepared, ToolError>> {
+    fn prepare<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        context: &'a ToolContext,
+    ) -> BoxFuture<'a, Result<Prepared, ToolError>> {
         let _ = (call, context);
         Box::pin(async { Ok(Prepared::default()) })
     }
@@ -37,8 +42,15 @@ pub trait Tool: Send + Sync {
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
+/// A tool as a log describes it, to decide about its calls again: R1's own if it still has one of that
+/// name.
+#[must_use]
+pub fn recorded(spec: &ToolSpec) -> Arc<dyn Tool> {
+    todo!("{spec:?}")
+}
+
 /// What is told of a tool.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name for the model.
     pub name: String,
@@ -122,6 +134,48 @@ pub struct Prepared {
     pub contains_secrets: bool,
     /// What the tool itself wants to remember.
     pub state: Value,
+}
+
+impl Prepared {
+    /// As it is recorded.
+    pub(crate) fn to_json(&self, call_id: &str) -> Value {
+        let Self { patches, contains_secrets, state } = self;
+        json!({
+            "tool_call_id": call_id,
+            "patches": patches,
+            "contains_secrets": contains_secrets,
+            "state": state,
+        })
+    }
+
+    /// As it was recorded.
+    pub(crate) fn from_json(value: &Value) -> Self {
+        let patches = value.get("patches").and_then(Value::as_array);
+        Self {
+            patches: patches.into_iter().flatten().filter_map(|id| id.as_str().map(Into::into)).collect(),
+            contains_secrets: value.get("contains_secrets").and_then(Value::as_bool).unwrap_or(false),
+            state: value.get("state").cloned().unwrap_or_default(),
+        }
+    }
+}
+
+impl Subject {
+    /// What a call would do, in a line.
+    #[must_use]
+    pub fn summary(&self, tool: &str) -> String {
+        match self {
+            Self::Internal => tool.to_owned(),
+            Self::Read { path } => format!("{tool} {path}"),
+            Self::Edit { paths } => format!("{tool} {}", paths.join(", ")),
+            Self::Command { argv, .. } => match argv.as_slice() {
+                // What a shell is given reads better without the shell.
+                [shell, flag, command] if shell.ends_with("sh") && flag == "-c" => format!("run {command}"),
+                argv => format!("run {}", argv.join(" ")),
+            },
+            Self::Network { method, url } => format!("{method} {url}"),
+            Self::Mcp { server, tool } => format!("{server}: {tool}"),
+        }
+    }
 }
 
 /// All that a tool may use.

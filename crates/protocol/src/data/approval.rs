@@ -72,6 +72,8 @@ events! {
             scope: Scope,
             /// Whether the approver changed the input.
             edited: bool,
+            /// What runs instead, if so.
+            edited_input: Object,
             grant: Object,
         }
     }

@@ -9,9 +9,10 @@ use r1_event::{Kind, Payload};
 use serde_json::Value;
 
 use super::RunFacts;
-use super::fields::{Fields, raw_to_json};
+use super::fields::Fields;
 use super::{run_data, tool_data, turn_data};
 use crate::data::Object;
+use crate::json;
 
 /// The `data` of an event of this kind.
 pub(super) fn data_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Object {
@@ -35,7 +36,7 @@ pub(super) fn data_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Object {
         Payload::RunCancelled(body) => run_data::run_cancelled(&mut data, body),
         Payload::RunResumed(body) => run_data::run_resumed(&mut data, body),
         Payload::TurnFailed(body) => turn_data::turn_failed(&mut data, body),
-        Payload::Typed(body) => return as_object(raw_to_json(&body.data)).unwrap_or_default(),
+        Payload::Typed(body) => return as_object(json::from_raw(&body.data)).unwrap_or_default(),
         Payload::Other(..) => return as_it_is(kind, bytes),
     }
     data.finish()

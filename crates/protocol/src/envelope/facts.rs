@@ -91,7 +91,7 @@ impl RunFacts {
             data.retain(|key, _| matches!(key.as_str(), "turn_index" | "block_index"));
             data.insert("hidden".into(), true.into());
         }
-        let event_id = id::event_id(ts, &record.hash());
+        let event_id = id::event_id(ts, record.hash());
         Some(self.wrap(event_id, seq.checked_sub(1)?, ts, type_name, data))
     }
 
@@ -101,7 +101,7 @@ impl RunFacts {
         let (first, last) = (0, prune.through.get() - 1);
         let pruned_at = Time::from(prune.pruned_at);
         let name = format!("{}\n{first}\n{last}\n{pruned_at}", self.run_id);
-        let event_id = id::event_id(prune.pruned_at, &Digest::blake3(name.as_bytes()));
+        let event_id = id::event_id(prune.pruned_at, Digest::blake3(name.as_bytes()));
         let tree = Frontier::<Blake3>::from_parts(prune.through.get(), prune.peaks.clone());
         let data = GapEventsPruned {
             first_pruned_sequence: first,

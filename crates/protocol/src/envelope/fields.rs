@@ -41,12 +41,12 @@ impl Fields {
 
     /// An embedded value, null included.
     pub(super) fn put_raw(&mut self, key: &str, raw: &Raw) {
-        self.put(key, raw_to_json(raw));
+        self.put(key, json::from_raw(raw));
     }
 
     /// An embedded value, unless it is null.
     pub(super) fn put_raw_unless_null(&mut self, key: &str, raw: &Raw) {
-        self.put_some(key, Some(raw_to_json(raw)).filter(|value| !value.is_null()));
+        self.put_some(key, Some(json::from_raw(raw)).filter(|value| !value.is_null()));
     }
 
     /// Micro-dollars; the integer beside a float wins.
@@ -60,17 +60,13 @@ impl Fields {
     /// The keys that every event may carry.
     pub(super) fn put_common(&mut self, extra: &Extra) {
         for key in ["lane_id", "redacted_paths", "actor", "origin"] {
-            self.put_some(key, extra.get(key).as_ref().map(raw_to_json));
+            self.put_some(key, extra.get(key).as_ref().map(json::from_raw));
         }
     }
 
     pub(super) fn finish(self) -> Object {
         self.0
     }
-}
-
-pub(super) fn raw_to_json(raw: &Raw) -> Value {
-    raw.value().map_or(Value::Null, |value| json::from_cbor(&value))
 }
 
 /// A log position under `key` as a sequence.

@@ -8,7 +8,8 @@ use r1_event::{Version, cbor};
 use serde_json::Value;
 
 use super::RunFacts;
-use super::fields::{Fields, micros, raw_to_json, sequence, text, whole};
+use super::fields::{Fields, micros, sequence, text, whole};
+use crate::json;
 
 pub(super) fn run_started(data: &mut Fields, run: &RunFacts, body: RunStarted) {
     let RunStarted {
@@ -81,7 +82,7 @@ pub(super) fn run_started(data: &mut Fields, run: &RunFacts, body: RunStarted) {
     data.put_some("parent_run_id", value(parent).and_then(|parent| text(&parent, "run_id")));
     data.put_some("forked_from", value(forked_from).map(|from| position(&from)));
     data.put_some("budget", budget.map(budget_limits));
-    data.put_some("source", source.as_ref().map(raw_to_json));
+    data.put_some("source", source.as_ref().map(json::from_raw));
     data.put_hash("system_prompt_hash", system_prompt_hash.as_ref());
     data.put_hash("tool_registry_hash", tool_registry_hash.as_ref());
 }
@@ -94,7 +95,7 @@ fn budget_limits(limits: BudgetLimits) -> Value {
     data.put_count("micros_usd", micros(max_usd).unwrap_or(0));
     data.put_count("wall_clock_ms", max_wall_clock_ms);
     for (key, stored) in [("turns", "max_turns"), ("micros_usd", "max_micros_usd"), ("warning_pct", "warning_pct")] {
-        data.put_some(key, extra.get(stored).as_ref().map(raw_to_json));
+        data.put_some(key, extra.get(stored).as_ref().map(json::from_raw));
     }
     Value::Object(data.finish())
 }

@@ -3,7 +3,8 @@
 use r1_event::Version;
 use r1_event::payload::{ToolCallCompleted, ToolCallFailed, ToolCallScheduled};
 
-use super::fields::{Fields, raw_to_json};
+use super::fields::Fields;
+use crate::json;
 
 pub(super) fn tool_invoked(data: &mut Fields, body: ToolCallScheduled) {
     let ToolCallScheduled {
@@ -92,7 +93,7 @@ pub(super) fn tool_failed(data: &mut Fields, body: ToolCallFailed) {
     data.put_some("summary", summary);
     data.put("attempt", attempt);
     data.put_some("result_artifact_id", result_artifact_id);
-    data.put_some("output", result.as_ref().map(raw_to_json).filter(|output| !output.is_null()));
+    data.put_some("output", result.as_ref().map(json::from_raw).filter(|output| !output.is_null()));
     data.put_some("mcp_server", mcp_server);
     data.put_some("mcp_tool", mcp_tool);
     data.put_some("result", result_state);

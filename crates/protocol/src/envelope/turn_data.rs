@@ -4,9 +4,10 @@ use r1_event::Version;
 use r1_event::payload::{
     AssistantMessageCompleted, PlannedToolUse, ReasoningEmitted, TurnFailed, TurnStarted, UserMessageAppended,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::fields::{Fields, raw_to_json};
+use super::fields::Fields;
+use crate::json;
 
 pub(super) fn user_message(data: &mut Fields, body: UserMessageAppended) {
     let UserMessageAppended { content, turn_index, by, message_id, client_message_id, extra } = body;
@@ -82,7 +83,7 @@ pub(super) fn turn_completed(data: &mut Fields, version: Version, body: Assistan
 
 fn tool_use(call: PlannedToolUse) -> Value {
     let PlannedToolUse { call_id, tool, args, extra: _ } = call;
-    json!({ "call_id": call_id, "tool": tool, "args": raw_to_json(&args) })
+    serde_json::json!({ "call_id": call_id, "tool": tool, "args": json::from_raw(&args) })
 }
 
 pub(super) fn turn_failed(data: &mut Fields, body: TurnFailed) {

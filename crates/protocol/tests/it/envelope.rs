@@ -347,7 +347,7 @@ fn ep_24_a_pruned_prefix_is_one_marker_at_its_last_place() {
         })
     );
     let hash = r1_event::Digest::blake3(format!("{RUN}\n0\n1\n{at}").as_bytes());
-    assert_eq!(marker.event_id, id::event_id(prune.pruned_at, &hash));
+    assert_eq!(marker.event_id, id::event_id(prune.pruned_at, hash));
 }
 
 #[test]

@@ -10,7 +10,8 @@ use super::database::{Database, quote};
 use crate::error::OpenError;
 
 /// One step per layout version, in order, never changed once released: step `n` makes layout `n + 1`.
-const STEPS: &[&str] = &["
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE @layout (version INT NOT NULL);
     INSERT INTO @layout VALUES (0);
 
@@ -100,14 +101,24 @@ const STEPS: &[&str] = &["
         PRIMARY KEY (hash, run, seq)
     );
     CREATE INDEX blob_refs_run ON @blob_refs (run, seq);
-"];
+",
+    "
+    CREATE TABLE @commands (
+        run_id BYTEA NOT NULL,
+        id BYTEA NOT NULL,
+        pos BIGINT GENERATED ALWAYS AS IDENTITY,
+        body BYTEA NOT NULL,
+        PRIMARY KEY (run_id, id)
+    );
+",
+];
 
 /// The layout this R1 writes.
 pub(super) const CURRENT: u32 = STEPS.len() as u32;
 
 /// Every table.
 pub(super) const TABLES: &[&str] =
-    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs"];
+    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs", "commands"];
 
 /// Makes the tables or brings them up to date; leaves a newer layout as it is.
 pub(super) async fn prepare(client: &Client, db: &Database) -> Result<(), OpenError> {
