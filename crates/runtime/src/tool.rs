@@ -4,6 +4,23 @@
 //! looks at) and runs. It writes the events of its own kind through its [`ToolContext`]; the loop writes
 //! `tool.invoked`, `tool.started` and the terminal event around it.
 
+pub mod apply_patch;
+pub mod builtin;
+pub mod edit;
+mod editing;
+pub mod file_read;
+pub mod file_write;
+pub mod git;
+pub mod glob;
+pub mod grep;
+mod input;
+pub mod multi_edit;
+mod output;
+mod replace;
+pub mod todo_write;
+mod walk;
+mod work;
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;

@@ -321,7 +321,7 @@ impl<'e> Runner<'e> {
             workspace: self.workspace.clone(),
             sandbox: self.sandbox.clone(),
             events: self.emitter.clone(),
-            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone()),
+            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone(), self.engine.redactor.clone()),
             redactor: self.engine.redactor.clone(),
             cancel,
         }
