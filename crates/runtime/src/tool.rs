@@ -4,20 +4,20 @@
 //! looks at) and runs. It writes the events of its own kind through its [`ToolContext`]; the loop writes
 //! `tool.invoked`, `tool.started` and the terminal event around it.
 
-mod apply_patch;
+pub mod apply_patch;
 pub mod builtin;
-mod edit;
+pub mod edit;
 mod editing;
-mod file_read;
-mod file_write;
-mod git;
-mod glob;
-mod grep;
+pub mod file_read;
+pub mod file_write;
+pub mod git;
+pub mod glob;
+pub mod grep;
 mod input;
-mod multi_edit;
+pub mod multi_edit;
 mod output;
 mod replace;
-mod todo_write;
+pub mod todo_write;
 mod walk;
 mod work;
 
