@@ -2,13 +2,40 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::Arc;
+
 use futures_util::future::join_all;
-use r1_store::{OpenError, PostgresOptions, PostgresStore, Store as _};
+use r1_event::{SideRecord, Version};
+use r1_store::conformance::sample::{LONG, Writer, follow, messages, read_all, run};
+use r1_store::{OpenError, PostgresOptions, PostgresStore, SharedStore, Store as _};
 
 use crate::postgres::{Schema, options};
 
+/// A store of each earlier layout as SQL: a finished run with a checkpoint beside it, and an open one.
+const EARLIER_LAYOUTS: [&str; 1] = [include_str!("fixtures/postgres-layout-1.sql")];
+
 async fn refusal(url: &str) -> OpenError {
     PostgresStore::open(url, options()).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn log_17_a_store_of_every_earlier_layout_opens_and_goes_on() {
+    for (number, sql) in (1_u32..).zip(EARLIER_LAYOUTS) {
+        let schema = Schema::new();
+        schema.execute(&format!("CREATE SCHEMA \"{}\"; {sql}", schema.name)).await;
+        let store: SharedStore = Arc::new(schema.open().await);
+        let log = read_all(&store, &run(1)).await;
+        let chain = follow(&run(1), Version::V2, &log);
+        assert_eq!((log.len(), chain.terminal().is_some()), (4, true), "layout {number}");
+        assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain));
+        let records = store.side_records(&run(1)).await.unwrap();
+        assert!(matches!(&records[..], [SideRecord::Checkpoint(_)]), "{records:?}");
+        let chain = store.chain(&run(2)).await.unwrap().unwrap();
+        let lease = store.acquire(&run(2), "writer", LONG).await.unwrap();
+        Writer { store: Arc::clone(&store), lease, chain }.write(messages(3)).await;
+        assert_eq!(read_all(&store, &run(2)).await.len(), 5);
+        assert_eq!(store.describe().await.unwrap().layout_version as usize, EARLIER_LAYOUTS.len() + 1);
+    }
 }
 
 #[tokio::test]
@@ -21,7 +48,9 @@ async fn log_17_a_newer_store_is_refused_and_left_as_it_is() {
         matches!(err, OpenError::Newer { found, supported, .. } if (found, supported) == (known + 1, known)),
         "{err:?}"
     );
-    schema.execute("SELECT 1 FROM @renamed_by_a_newer_r1, @layout l WHERE l.version = 2").await;
+    schema.execute("SELECT 1 FROM @renamed_by_a_newer_r1").await;
+    let rows = schema.connect().await.query(&format!("SELECT version FROM \"{}\".layout", schema.name), &[]).await;
+    assert_eq!(rows.unwrap()[0].get::<_, i32>(0).unsigned_abs(), known + 1);
 }
 
 #[tokio::test]
