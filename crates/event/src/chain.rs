@@ -9,7 +9,7 @@ mod extend;
 use bytes::Bytes;
 
 use crate::cbor::{Rules, Value};
-use crate::header::{Header, MalformedHeader};
+use crate::header::MalformedHeader;
 use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::kind::Kind;
 use crate::merkle::{Blake3, Frontier};
