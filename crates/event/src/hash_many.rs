@@ -10,7 +10,7 @@ use blake3::{BLOCK_LEN, CHUNK_LEN, IncrementCounter};
 use crate::id::Digest;
 
 /// Where every chunk starts from, and what marks its blocks: section 2.2 of BLAKE3's specification.
-const IV: [u32; 8] =
+const IV: State =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 const CHUNK_START: u8 = 1 << 0;
 const CHUNK_END: u8 = 1 << 1;
@@ -19,8 +19,14 @@ const ROOT: u8 = 1 << 3;
 /// Most blocks that come before the last one of a chunk.
 const MOST_LEADING: usize = CHUNK_LEN / BLOCK_LEN - 1;
 
-/// [`leading`] for each number of blocks, from one.
-const LEADING: [fn(Platform, &[&[u8]]) -> Vec<[u32; 8]>; MOST_LEADING] = [
+/// BLAKE3's state between two blocks.
+type State = [u32; 8];
+
+/// [`leading`] for some number of blocks.
+type Leading = fn(Platform, &[&[u8]]) -> Vec<State>;
+
+/// It for each number of blocks, from one.
+const LEADING: [Leading; MOST_LEADING] = [
     leading::<{ BLOCK_LEN }>,
     leading::<{ 2 * BLOCK_LEN }>,
     leading::<{ 3 * BLOCK_LEN }>,
@@ -65,7 +71,7 @@ pub(crate) fn hash_many(inputs: &[&[u8]]) -> Vec<Digest> {
 }
 
 /// The state of each input after its first `N` bytes, which are whole blocks but not all of them.
-fn leading<const N: usize>(platform: Platform, inputs: &[&[u8]]) -> Vec<[u32; 8]> {
+fn leading<const N: usize>(platform: Platform, inputs: &[&[u8]]) -> Vec<State> {
     let lanes: Vec<&[u8; N]> = inputs.iter().filter_map(|input| input.first_chunk()).collect();
     let mut states = vec![0; lanes.len() * blake3::OUT_LEN];
     platform.hash_many(&lanes, &IV, 0, IncrementCounter::No, 0, CHUNK_START, 0, &mut states);
@@ -74,7 +80,7 @@ fn leading<const N: usize>(platform: Platform, inputs: &[&[u8]]) -> Vec<[u32; 8]
 }
 
 /// Takes the last block, which makes the state the hash.
-fn finish(platform: Platform, mut state: [u32; 8], last: &[u8], is_first: bool) -> Digest {
+fn finish(platform: Platform, mut state: State, last: &[u8], is_first: bool) -> Digest {
     let mut block = [0; BLOCK_LEN];
     block[..last.len()].copy_from_slice(last);
     let flags = CHUNK_END | ROOT | if is_first { CHUNK_START } else { 0 };
