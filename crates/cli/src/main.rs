@@ -21,6 +21,9 @@ use crate::error::CliError;
 use crate::exit::Exit;
 
 fn main() -> ExitCode {
+    if let Some(code) = r1_runtime::process::supervisor::entry(std::env::args_os()) {
+        return code;
+    }
     let cli = Cli::parse();
     let exit = match run(cli) {
         Ok(exit) => exit,

@@ -253,6 +253,7 @@ pub struct Batch {
     /// Times of the first and the last event.
     span: Option<(UnixNanos, UnixNanos)>,
     blobs: Vec<(Seq, Digest)>,
+    settled: Vec<String>,
 }
 
 impl Batch {
@@ -260,7 +261,7 @@ impl Batch {
     #[must_use]
     pub fn new(chain: &Chain) -> Self {
         let before = Position { run: chain.run.clone(), size: chain.size(), head: chain.head };
-        Self { before, after: chain.clone(), records: Vec::new(), span: None, blobs: Vec::new() }
+        Self { before, after: chain.clone(), records: Vec::new(), span: None, blobs: Vec::new(), settled: Vec::new() }
     }
 
     /// Adds an event of a v2 run and returns its seq.
@@ -343,6 +344,15 @@ impl Batch {
         self.blobs.push((seq, hash));
     }
 
+    /// Declares that this batch is the answer to a command that was left for the run's writer, so that the
+    /// store removes the command together with storing the events. A batch without events may settle too.
+    pub fn settle(&mut self, command: impl Into<String>) {
+        let command = command.into();
+        if !self.settled.contains(&command) {
+            self.settled.push(command);
+        }
+    }
+
     /// Where this batch begins.
     #[must_use]
     pub const fn before(&self) -> &Position {
@@ -377,6 +387,12 @@ impl Batch {
     #[must_use]
     pub fn blobs(&self) -> &[(Seq, Digest)] {
         &self.blobs
+    }
+
+    /// Ids of the commands that this batch settles, each once.
+    #[must_use]
+    pub fn settled(&self) -> &[String] {
+        &self.settled
     }
 
     fn keep(&mut self, record: Record, kind: Kind, ts: UnixNanos) {

@@ -2,8 +2,11 @@
 
 pub mod check;
 pub mod checkpoint;
+pub mod command;
+pub mod create;
 pub mod doctor;
 pub mod export;
+pub mod go_on;
 pub mod import;
 pub mod list;
 pub mod proof;

@@ -40,6 +40,12 @@ impl Home {
         self.root.join("keyring")
     }
 
+    /// The key of the marks that stand where secrets were.
+    #[must_use]
+    pub fn redaction_key(&self) -> PathBuf {
+        self.root.join("redaction.key")
+    }
+
     /// Makes sure that the directory is there.
     pub fn create(&self) -> Result<(), HomeError> {
         create_private_dir(&self.root)

@@ -9,12 +9,30 @@
 //! Nothing here reads the environment, and only [`world`] asks for time and chance: whoever calls
 //! passes them down.
 
+pub mod agent;
+pub mod artifact;
 pub mod control;
+pub mod emit;
+pub mod engine;
+pub mod history;
 pub mod home;
 pub mod keys;
 pub mod location;
+pub mod model;
+pub mod patch;
+pub mod policy;
+pub mod price;
+pub mod process;
+pub mod provider;
+pub mod redact;
+pub mod replay;
 pub mod resolve;
+pub mod sandbox;
+pub mod snapshot;
 pub mod source;
+pub mod tool;
+pub mod workers;
+pub mod workspace;
 pub mod world;
 pub mod writer;
 

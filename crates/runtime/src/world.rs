@@ -1,5 +1,6 @@
 //! The one place where this crate asks for time and chance.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use r1_event::{RunId, UnixNanos};
@@ -15,12 +16,16 @@ pub fn now() -> UnixNanos {
 
 /// A name for a new run that starts at `at`.
 pub fn new_run_id(at: UnixNanos) -> Result<RunId, NoRandomness> {
+    // A ULID is 26 characters: within every limit of a run's name.
+    format!("run_{}", new_ulid(at)?).parse().map_err(|_| NoRandomness)
+}
+
+/// The part of an id that nobody else has, for something made `at` that time.
+pub fn new_ulid(at: UnixNanos) -> Result<Ulid, NoRandomness> {
     let mut random = [0; 16];
     fill(&mut random[..10])?;
     let milliseconds = u64::try_from(at.0 / 1_000_000).unwrap_or(0);
-    let id = Ulid::from_parts(milliseconds, u128::from_le_bytes(random));
-    // A ULID is 26 characters: within every limit of a run's name.
-    format!("run_{id}").parse().map_err(|_| NoRandomness)
+    Ok(Ulid::from_parts(milliseconds, u128::from_le_bytes(random)))
 }
 
 /// The name of this process in leases and keys: `r1-` and 8 hexadecimal digits.
@@ -28,6 +33,69 @@ pub fn new_instance_id() -> Result<String, NoRandomness> {
     let mut random = [0; 4];
     fill(&mut random)?;
     Ok(format!("r1-{}", r1_event::id::to_hex(&random)))
+}
+
+/// A new id: the prefix, `_` and a ULID.
+#[must_use]
+pub fn new_id(prefix: &str) -> String {
+    let random = random::<16>().unwrap_or_default();
+    let milliseconds = u64::try_from(now().0 / 1_000_000).unwrap_or(0);
+    format!("{prefix}_{}", Ulid::from_parts(milliseconds, u128::from_le_bytes(random) >> 48))
+}
+
+/// Bytes that nobody can guess.
+pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
+    let mut bytes = [0; N];
+    fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// How this process signs a lease: its instance, where others of this machine can see whether it is still
+/// alive, and a number, so that no part of the process takes a lease from another part by its name.
+#[must_use]
+pub fn lease_owner(instance: &str) -> String {
+    static LEASES: AtomicU64 = AtomicU64::new(0);
+    let number = LEASES.fetch_add(1, Ordering::Relaxed);
+    match (machine(), process_start("self")) {
+        (Some(machine), Some(start)) => format!("{instance}@{machine}/{}/{start}/{number}", std::process::id()),
+        _ => format!("{instance}@/{number}"),
+    }
+}
+
+/// The instance in a lease's owner.
+#[must_use]
+pub fn instance_of(owner: &str) -> &str {
+    owner.split_once('@').map_or(owner, |(instance, _)| instance)
+}
+
+/// Whether the owner of a lease was a process of this machine that is gone. False if nobody can tell.
+#[must_use]
+pub fn is_dead(owner: &str) -> bool {
+    let Some((_, place)) = owner.split_once('@') else { return false };
+    let mut parts = place.split('/');
+    let (Some(there), Some(pid), Some(start)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    // Numbers of processes come again; the moment of their start does not.
+    machine().as_deref() == Some(there) && process_start(pid).as_deref() != Some(start)
+}
+
+/// Names this machine since it was booted, and the process numbers that count here.
+fn machine() -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let numbers = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(boot.as_bytes());
+    hasher.update(numbers.as_os_str().as_encoded_bytes());
+    Some(hasher.finalize().to_hex()[..16].to_owned())
+}
+
+/// When a process was started, in the kernel's own ticks.
+fn process_start(pid: &str) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program comes second, in parentheses, and may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    // A process that has ended and was not waited for yet is as good as gone.
+    (fields.next()? != "Z").then(|| fields.nth(18).map(str::to_owned))?
 }
 
 /// 32 bytes that nobody can guess.

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use r1_event::{Batch, Chain, ChainError, Payload, RunId, Seal, Seq, SideRecord, UnixNanos};
 use r1_receipt::key::SecretKey;
-use r1_store::{AppendError, Lease, LeaseError, SharedStore, StoreError};
+use r1_store::{Acquired, AppendError, Lease, LeaseError, SharedStore, StoreError};
 
 /// How long a writer that died keeps others out.
-const LEASE: Duration = Duration::from_secs(30);
+pub const LEASE: Duration = Duration::from_secs(30);
 
 /// Owns a run's chain and lease. While it lives, nobody else appends to the run; once the lease is
 /// lost, it never appends again.
@@ -27,10 +27,39 @@ impl RunWriter {
         owner: &str,
         key: Option<SecretKey>,
     ) -> Result<Self, WriterError> {
-        let lease = store.acquire(&run, owner, LEASE).await?;
+        Self::take(store, run, owner, key).await.map(|(writer, _)| writer)
+    }
+
+    /// As [`Self::open`]; tells also whose lease it took over, if someone never gave it back.
+    pub async fn take(
+        store: SharedStore,
+        run: RunId,
+        owner: &str,
+        key: Option<SecretKey>,
+    ) -> Result<(Self, Option<Lease>), WriterError> {
+        let Acquired { lease, previous } = store.acquire(&run, owner, LEASE).await?;
         // Read after the lease is held: before, another writer could still have moved the head.
         let chain = store.chain(&run).await?.unwrap_or_else(|| Chain::new(run));
-        Ok(Self { store, lease, renewed: Instant::now(), chain, key })
+        Ok((Self { store, lease, renewed: Instant::now(), chain, key }, previous))
+    }
+
+    /// The lease.
+    #[must_use]
+    pub const fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// An empty batch that continues the log.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        Batch::new(&self.chain)
+    }
+
+    /// Extends the lease.
+    pub async fn renew(&mut self) -> Result<(), WriterError> {
+        self.lease = self.store.renew(&self.lease, LEASE).await?;
+        self.renewed = Instant::now();
+        Ok(())
     }
 
     /// Where the log stands.
@@ -49,8 +78,7 @@ impl RunWriter {
     /// Appends a batch that continues [`Self::chain`].
     pub async fn append_batch(&mut self, batch: Batch) -> Result<Seq, WriterError> {
         if self.renewed.elapsed() > LEASE / 3 {
-            self.lease = self.store.renew(&self.lease, LEASE).await?;
-            self.renewed = Instant::now();
+            self.renew().await?;
         }
         let after = batch.after().clone();
         self.store.append(&self.lease, batch).await?;

@@ -11,10 +11,12 @@ mod append;
 mod blob;
 mod chain;
 mod close;
+mod command;
 mod erase;
 mod feed;
 mod lease;
 mod list;
+mod open_run;
 mod prune;
 mod read;
 pub mod sample;
@@ -29,10 +31,12 @@ pub use self::append::*;
 pub use self::blob::*;
 pub use self::chain::*;
 pub use self::close::*;
+pub use self::command::*;
 pub use self::erase::*;
 pub use self::feed::*;
 pub use self::lease::*;
 pub use self::list::*;
+pub use self::open_run::*;
 pub use self::prune::*;
 pub use self::read::*;
 pub use self::side_record::*;
@@ -83,6 +87,22 @@ macro_rules! store_conformance {
             renewing_extends_and_a_lost_lease_is_not_renewed,
             releasing_lets_the_next_one_in,
             tokens_grow_across_openings,
+            taking_a_lease_tells_who_never_gave_it_back,
+            a_lease_that_was_given_back_is_gone,
+            many_leases_are_renewed_at_once,
+            open_runs_without_a_good_lease_are_found_oldest_first,
+            commands_wait_in_the_order_in_which_they_were_left,
+            the_same_id_twice_is_one_command,
+            a_command_for_a_run_that_cannot_carry_it_out_is_refused,
+            commands_are_bounded_in_size_and_number,
+            a_settled_command_is_removed_with_its_events,
+            settling_what_was_withdrawn_refuses_the_whole_batch,
+            a_command_is_either_settled_or_withdrawn,
+            of_two_batches_that_settle_one_command_one_is_stored,
+            commands_end_with_their_run,
+            no_command_is_left_behind_the_end_of_a_run,
+            the_holder_is_woken_here_and_in_another_opening,
+            another_holder_finds_what_was_left_for_the_first,
             side_records_are_kept_in_order_and_once,
             side_records_that_do_not_belong_are_refused,
             log_15_erasing_keeps_chain_proofs_and_seal,

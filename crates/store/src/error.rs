@@ -2,6 +2,7 @@
 
 use r1_event::{Digest, RunId, Seq};
 
+use crate::command::Command;
 use crate::lease::FencingToken;
 use crate::run::Head;
 
@@ -84,6 +85,14 @@ pub enum AppendError {
         /// The blob.
         blob: Digest,
     },
+    /// Whoever left the command no longer waits: make the batch without it.
+    #[error("command {id} for run {run} was withdrawn")]
+    CommandWithdrawn {
+        /// The run.
+        run: RunId,
+        /// The command.
+        id: String,
+    },
     /// An earlier write failed half way: open the store again.
     #[error("the store refuses writes since an earlier one failed ({reason}); open it again once that is mended")]
     Poisoned {
@@ -120,6 +129,7 @@ impl AppendError {
             | Self::Fenced { .. }
             | Self::Finished { .. }
             | Self::BlobMissing { .. }
+            | Self::CommandWithdrawn { .. }
             | Self::Poisoned { .. }
             | Self::Failed { .. } => false,
         }
@@ -137,15 +147,49 @@ pub enum LeaseError {
         /// Who holds it.
         owner: String,
     },
-    /// It was taken over: stop writing to the run.
-    #[error("the lease on run {run} is now held with token {current}")]
+    /// It was taken over or given back: stop writing to the run.
+    #[error("the lease on run {run} was taken over or given back; the newest token is {current}")]
     Lost {
         /// The run.
         run: RunId,
-        /// The token that is good now.
+        /// The newest token.
         current: FencingToken,
     },
     /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A command was not left.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    /// No such run.
+    #[error("there is no run {run}")]
+    NoRun {
+        /// The run.
+        run: RunId,
+    },
+    /// The run has ended: nobody will carry out a command for it.
+    #[error("run {run} has ended and takes no commands")]
+    Ended {
+        /// The run.
+        run: RunId,
+    },
+    /// Its writer does not keep up: try again later.
+    #[error("{} commands are waiting for the writer of run {run}; try again later", Command::MOST_PENDING)]
+    Full {
+        /// The run.
+        run: RunId,
+    },
+    /// Put what is large into a blob and name it.
+    #[error("a command's id has 1 to {} bytes and its body up to {}", Command::MAX_ID, Command::MAX_BODY)]
+    Unfit {
+        /// Length of its id.
+        id: usize,
+        /// Length of its body.
+        body: usize,
+    },
+    /// The store failed, and whether the command was left is not known: withdraw it before trying again.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -36,32 +36,55 @@ pub struct Lease {
     pub until: UnixNanos,
 }
 
+/// A lease that was just taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acquired {
+    /// The lease.
+    pub lease: Lease,
+    /// The one before, if its holder never gave it back: its time ran out, or this very owner takes it
+    /// once more. What the holder was doing may be half done.
+    pub previous: Option<Lease>,
+}
+
 impl Lease {
+    /// Stands in place of a time once a lease was given back.
+    const GIVEN_BACK: UnixNanos = UnixNanos(0);
+
+    /// This lease as its holder leaves it. The token stays, for tokens go on counting.
+    pub(crate) fn give_back(&mut self) {
+        self.until = Self::GIVEN_BACK;
+    }
+
+    /// This lease, unless it was given back.
+    pub(crate) fn unless_given_back(self) -> Option<Self> {
+        (self.until != Self::GIVEN_BACK).then_some(self)
+    }
+
     /// The lease that `owner` gets on `run` if `current` is how it stands.
     pub(crate) fn take(
-        current: Option<&Self>,
+        current: Option<Self>,
         run: &RunId,
         owner: &str,
         ttl: Duration,
         now: UnixNanos,
-    ) -> Result<Self, LeaseError> {
+    ) -> Result<Acquired, LeaseError> {
         match current {
             Some(held) if held.owner != owner && now < held.until => {
-                Err(LeaseError::Held { run: run.clone(), owner: held.owner.clone() })
+                Err(LeaseError::Held { run: run.clone(), owner: held.owner })
             }
-            _ => Ok(Self {
-                run: run.clone(),
-                owner: owner.into(),
-                token: FencingToken(current.map_or(FencingToken::NONE, |held| held.token).0 + 1),
-                until: clock::after(now, ttl),
-            }),
+            _ => {
+                let token = current.as_ref().map_or(FencingToken::NONE, |held| held.token);
+                let token = FencingToken(token.0 + 1);
+                let lease = Self { run: run.clone(), owner: owner.into(), token, until: clock::after(now, ttl) };
+                Ok(Acquired { lease, previous: current.and_then(Self::unless_given_back) })
+            }
         }
     }
 
-    /// This lease until `ttl` from now, unless `current` shows that it was taken over.
+    /// This lease until `ttl` from now, unless `current` shows that it was taken over or given back.
     pub(crate) fn extend(&self, current: Option<&Self>, ttl: Duration, now: UnixNanos) -> Result<Self, LeaseError> {
         let token = current.map_or(FencingToken::NONE, |held| held.token);
-        if token == self.token {
+        if token == self.token && current.is_some_and(|held| held.until != Self::GIVEN_BACK) {
             Ok(Self { until: clock::after(now, ttl), ..self.clone() })
         } else {
             Err(LeaseError::Lost { run: self.run.clone(), current: token })

@@ -2,6 +2,7 @@
 //!
 //! - [`Store`]: the promise, in words; every backend keeps all of it.
 //! - [`Lease`]: the right to write to a run; [`Head`]: where its log stands.
+//! - [`Command`]: a message to whoever holds a run's lease.
 //! - [`MemoryStore`], [`SqliteStore`]: two that keep it, within a process and in a file.
 //! - [`tail()`] and [`tail_feed`]: history, then live, without gap or duplicate.
 //! - [`BlobStore`]: content too large for an event.
@@ -10,6 +11,7 @@
 
 pub mod blob;
 mod clock;
+pub mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod error;
@@ -25,15 +27,16 @@ mod tail;
 pub mod watch;
 
 pub use blob::{BlobContent, BlobInfo, BlobStore};
-pub use error::{AppendError, BlobError, LeaseError, OpenError, StoreError};
+pub use command::Command;
+pub use error::{AppendError, BlobError, CommandError, LeaseError, OpenError, StoreError};
 pub use feed::{FeedCursor, FeedItem, FeedPage};
-pub use lease::{FencingToken, Lease};
+pub use lease::{Acquired, FencingToken, Lease};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
-pub use run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+pub use run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use store::{PageLimit, SharedStore, Store, StoreFacts};
+pub use store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
 pub use tail::{tail, tail_feed};
 
 /// What a store needs to know of a record's header, whichever format it has.

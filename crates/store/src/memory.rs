@@ -5,6 +5,7 @@
 
 mod blobs;
 mod shelf;
+mod work;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,12 +20,13 @@ use self::blobs::MemoryBlobs;
 use self::shelf::Shelf;
 use crate::blob::BlobStore;
 use crate::clock;
-use crate::error::{AppendError, LeaseError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
-use crate::lease::Lease;
-use crate::run::{Head, RunFilter, RunPage, RunSummary};
-use crate::store::{PageLimit, Store, StoreFacts};
-use crate::watch::{FeedWatch, HeadWatch, Watches};
+use crate::lease::{Acquired, Lease};
+use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
 
 /// A store in memory.
 #[derive(Debug)]
@@ -142,33 +144,56 @@ impl Store for MemoryStore {
         self.with(|shelf| Ok(shelf.list(&filter)))
     }
 
-    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>> {
         self.with(|shelf| {
-            let lease = Lease::take(shelf.leases.get(run), run, owner, ttl, clock::now())?;
-            shelf.leases.insert(run.clone(), lease.clone());
-            Ok(lease)
+            let acquired = Lease::take(shelf.leases.get(run).cloned(), run, owner, ttl, clock::now())?;
+            shelf.leases.insert(run.clone(), acquired.lease.clone());
+            Ok(acquired)
         })
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+        self.with(|shelf| shelf.renew(lease, ttl, clock::now()))
+    }
+
+    fn renew_all(&self, leases: &[Lease], ttl: Duration) -> BoxFuture<'_, Result<Renewals, StoreError>> {
         self.with(|shelf| {
-            let renewed = lease.extend(shelf.leases.get(&lease.run), ttl, clock::now())?;
-            shelf.leases.insert(renewed.run.clone(), renewed.clone());
-            Ok(renewed)
+            let now = clock::now();
+            Ok(leases.iter().map(|lease| shelf.renew(lease, ttl, now)).collect())
         })
     }
 
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
         self.with(|shelf| {
             if let Some(held) = shelf.leases.get_mut(&lease.run).filter(|held| held.token == lease.token) {
-                held.until = clock::now();
+                held.give_back();
             }
             Ok(())
         })
     }
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
-        self.with(|shelf| Ok(shelf.leases.get(run).cloned()))
+        self.with(|shelf| Ok(shelf.leases.get(run).cloned().and_then(Lease::unless_given_back)))
+    }
+
+    fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        self.with(|shelf| Ok(shelf.open_runs(after, limit, clock::now())))
+    }
+
+    fn leave_command(&self, run: &RunId, command: Command) -> BoxFuture<'_, Result<(), CommandError>> {
+        self.with(|shelf| shelf.leave_command(run, command))
+    }
+
+    fn commands(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map_or_else(Vec::new, |log| log.commands.clone())))
+    }
+
+    fn withdraw_command(&self, run: &RunId, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.with(|shelf| Ok(shelf.withdraw_command(run, id)))
+    }
+
+    fn watch_commands(&self, run: &RunId) -> CommandWatch {
+        self.opening.watches.watch_commands(run)
     }
 
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>> {

@@ -12,6 +12,7 @@
 
 mod append;
 mod blobs;
+mod commands;
 mod commit;
 mod database;
 mod layout;
@@ -40,12 +41,13 @@ use self::options::Target;
 use self::read::Settled;
 use self::wake::Wake;
 use crate::blob::BlobStore;
-use crate::error::{AppendError, LeaseError, OpenError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
-use crate::lease::Lease;
-use crate::run::{Head, RunFilter, RunPage, RunSummary};
-use crate::store::{PageLimit, Store, StoreFacts};
-use crate::watch::{FeedWatch, HeadWatch};
+use crate::lease::{Acquired, Lease};
+use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
 /// How long a reader of the feed waits for older transactions to end.
 const SETTLE: Patience = Patience { total: Duration::from_secs(1), pause: Duration::from_millis(2) };
@@ -200,7 +202,7 @@ impl Store for PostgresStore {
         Box::pin(async move { self.db.list(&filter).await })
     }
 
-    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>> {
         let (run, owner) = (run.clone(), owner.to_owned());
         Box::pin(async move { self.db.acquire(&run, &owner, ttl).await })
     }
@@ -208,6 +210,11 @@ impl Store for PostgresStore {
     fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
         let lease = lease.clone();
         Box::pin(async move { self.db.renew(&lease, ttl).await })
+    }
+
+    fn renew_all(&self, leases: &[Lease], ttl: Duration) -> BoxFuture<'_, Result<Renewals, StoreError>> {
+        let leases = leases.to_vec();
+        Box::pin(async move { self.db.renew_all(&leases, ttl).await })
     }
 
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
@@ -218,6 +225,35 @@ impl Store for PostgresStore {
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         let run = run.clone();
         Box::pin(async move { self.db.lease(&run).await })
+    }
+
+    fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        Box::pin(self.db.open_runs(after, limit))
+    }
+
+    fn leave_command(&self, run: &RunId, command: Command) -> BoxFuture<'_, Result<(), CommandError>> {
+        let run = run.clone();
+        Box::pin(async move {
+            let announce = |position| self.wake.announcement(&self.db, &run, position);
+            if let Some(position) = self.db.leave_command(&run, &command, announce).await? {
+                self.wake.watches().publish_command(&run, position);
+            }
+            Ok(())
+        })
+    }
+
+    fn commands(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
+        let run = run.clone();
+        Box::pin(async move { self.db.commands(&run).await })
+    }
+
+    fn withdraw_command(&self, run: &RunId, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (run, id) = (run.clone(), id.to_owned());
+        Box::pin(async move { self.db.withdraw_command(&run, &id).await })
+    }
+
+    fn watch_commands(&self, run: &RunId) -> CommandWatch {
+        self.wake.watches().watch_commands(run)
     }
 
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>> {

@@ -6,7 +6,8 @@
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Digest, RunId, Seq, SideRecord, Version};
 
-use crate::error::{AppendError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, CommandError, StoreError};
 use crate::lease::{FencingToken, Lease};
 use crate::run::Head;
 
@@ -33,6 +34,39 @@ impl Standing {
             return Err(AppendError::Conflict { run: run.clone(), expected, head: self.head.clone() });
         }
         Ok(())
+    }
+}
+
+/// How a run stands when a command is to be left for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mailbox {
+    pub(crate) has_ended: bool,
+    /// Whether the command is there already.
+    pub(crate) is_known: bool,
+    /// How many wait.
+    pub(crate) pending: u64,
+}
+
+impl Mailbox {
+    /// Whether a command may be left; false if there is nothing to do.
+    pub(crate) fn admit(self, run: &RunId) -> Result<bool, CommandError> {
+        if self.has_ended {
+            return Err(CommandError::Ended { run: run.clone() });
+        }
+        if !self.is_known && self.pending >= Command::MOST_PENDING as u64 {
+            return Err(CommandError::Full { run: run.clone() });
+        }
+        Ok(!self.is_known)
+    }
+}
+
+/// Whether a command has the size that one may have.
+pub(crate) fn check_command(command: &Command) -> Result<(), CommandError> {
+    let (id, body) = (command.id.len(), command.body.len());
+    if (1..=Command::MAX_ID).contains(&id) && body <= Command::MAX_BODY {
+        Ok(())
+    } else {
+        Err(CommandError::Unfit { id, body })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use r1_event::{Chain, Digest, Kind, RunId, Seq, UnixNanos, Version};
 
+use crate::lease::Lease;
+
 /// Where a run's log stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -67,4 +69,15 @@ pub struct RunPage {
     pub runs: Vec<RunSummary>,
     /// Where to go on, if there may be more.
     pub next: Option<RunPosition>,
+}
+
+/// A run that has not ended and that nobody holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenRun {
+    /// Where to go on behind it.
+    pub position: RunPosition,
+    /// The run.
+    pub summary: RunSummary,
+    /// The lease that has run out; `None` if the last one was given back.
+    pub lease: Option<Lease>,
 }

@@ -8,12 +8,14 @@
 
 mod append;
 mod blobs;
+mod commands;
 mod erase;
 mod failure;
 mod layout;
 mod lease;
 mod notice;
 mod open;
+mod open_runs;
 mod read;
 mod readers;
 mod row;
@@ -40,13 +42,14 @@ use self::row::RunRow;
 use self::writer::Writer;
 use crate::blob::BlobStore;
 use crate::blob::files::BlobFiles;
-use crate::error::{AppendError, LeaseError, OpenError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
-use crate::lease::Lease;
-use crate::rules;
-use crate::run::{Head, RunFilter, RunPage, RunSummary};
-use crate::store::{PageLimit, Store, StoreFacts};
-use crate::watch::{FeedWatch, HeadWatch, Watches};
+use crate::lease::{Acquired, Lease};
+use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
+use crate::{clock, rules};
 
 /// How a [`SqliteStore`] behaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -250,7 +253,7 @@ impl Store for SqliteStore {
         self.reading(move |db| read::list(db, &filter))
     }
 
-    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>> {
         let (run, owner) = (run.clone(), owner.to_owned());
         self.writing(move |session| lease::acquire(session, &run, &owner, ttl))
     }
@@ -260,6 +263,11 @@ impl Store for SqliteStore {
         self.writing(move |session| lease::renew(session, &lease, ttl))
     }
 
+    fn renew_all(&self, leases: &[Lease], ttl: Duration) -> BoxFuture<'_, Result<Renewals, StoreError>> {
+        let leases = leases.to_vec();
+        self.writing(move |session| lease::renew_all(session, &leases, ttl))
+    }
+
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
         let lease = lease.clone();
         self.writing(move |session| lease::release(session, &lease))
@@ -267,7 +275,40 @@ impl Store for SqliteStore {
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         let run = run.clone();
-        self.reading(move |db| Ok(lease::find(db, &run)?))
+        self.reading(move |db| Ok(lease::find(db, &run)?.and_then(Lease::unless_given_back)))
+    }
+
+    fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        self.reading(move |db| open_runs::open_runs(db, after, limit, clock::now()))
+    }
+
+    fn leave_command(&self, run: &RunId, command: Command) -> BoxFuture<'_, Result<(), CommandError>> {
+        let run = run.clone();
+        async move {
+            rules::check_command(&command)?;
+            let of = run.clone();
+            if let Some(position) = self.writing(move |session| commands::leave(session, &of, &command)).await? {
+                self.shared.watches.publish_command(&run, position);
+            }
+            Ok(())
+        }
+        .boxed()
+    }
+
+    fn commands(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
+        let run = run.clone();
+        self.reading(move |db| commands::pending(db, &run))
+    }
+
+    fn withdraw_command(&self, run: &RunId, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let (run, id) = (run.clone(), id.to_owned());
+        self.writing(move |session| commands::withdraw(session, &run, &id))
+    }
+
+    fn watch_commands(&self, run: &RunId) -> CommandWatch {
+        let watch = self.shared.watches.watch_commands(run);
+        self.shared.notice.attend();
+        watch
     }
 
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>> {

@@ -8,11 +8,12 @@ use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
 
 use crate::blob::BlobStore;
-use crate::error::{AppendError, LeaseError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
-use crate::lease::Lease;
-use crate::run::{Head, RunFilter, RunPage, RunSummary};
-use crate::watch::{FeedWatch, HeadWatch};
+use crate::lease::{Acquired, Lease};
+use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
 /// A place for many logs, shared by all who hold the `Arc`.
 ///
@@ -29,7 +30,8 @@ pub trait Store: Send + Sync + 'static {
     /// Appends a batch to the run of its chain.
     ///
     /// Refused with the actual head if the log does not end where the batch begins, and if a blob that
-    /// the batch names is not there.
+    /// the batch names or a command that it settles is not there. Settled commands are removed in the
+    /// same transaction; a terminal event removes all commands of its run.
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>>;
 
     /// Where a run's log stands; `None` if there is no such run.
@@ -60,17 +62,43 @@ pub trait Store: Send + Sync + 'static {
 
     /// Takes the lease on a run, which need not exist yet.
     ///
-    /// Refused while another owner's lease is good; taking over an expired one fences its holder out.
-    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>>;
+    /// Refused while another owner's lease is good; taking over an expired one fences its holder out and
+    /// tells, as seen in the same transaction, who it was and until when.
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>>;
 
-    /// Extends a lease that was not taken over, also one that has run out.
+    /// Extends a lease that was neither taken over nor given back, also one that has run out.
     fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>>;
+
+    /// Extends many leases in one transaction; each is renewed or lost on its own, in the given order.
+    fn renew_all(&self, leases: &[Lease], ttl: Duration) -> BoxFuture<'_, Result<Renewals, StoreError>>;
 
     /// Gives a lease back. Giving back one that was taken over is no error.
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>>;
 
-    /// The lease on a run as it stands, expired or not.
+    /// The lease on a run as it stands, expired or not; `None` if nobody has taken it since it was given back.
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
+
+    /// Up to `limit` runs that have not ended and whose lease has run out or was given back, by the store's
+    /// clock, oldest first; `after` goes on behind the last of the page before.
+    ///
+    /// Looks at open runs only: any number of finished ones costs nothing.
+    fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>>;
+
+    /// Leaves a command for whoever holds the run's lease, now or later; durable when this returns.
+    ///
+    /// One whose id is pending already is not left again: the first stays. Refused if there is no such run,
+    /// if it has ended, and beyond the limits of [`Command`].
+    fn leave_command(&self, run: &RunId, command: Command) -> BoxFuture<'_, Result<(), CommandError>>;
+
+    /// The pending commands of a run in the order in which they were left; none for an unknown run.
+    fn commands(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>>;
+
+    /// Takes a command back: true means that no batch has settled it and none will, false that it is not
+    /// pending (any more). If this fails, which of the two it is can be read from the log.
+    fn withdraw_command(&self, run: &RunId, id: &str) -> BoxFuture<'_, Result<bool, StoreError>>;
+
+    /// Wakes when a command may have been left for a run. Watch first, then read what is pending.
+    fn watch_commands(&self, run: &RunId) -> CommandWatch;
 
     /// What is kept beside a run's log, in the order in which it was added.
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>>;
@@ -107,6 +135,9 @@ pub trait Store: Send + Sync + 'static {
     /// Finishes what was accepted and lets go of all files and connections.
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
 }
+
+/// What became of each lease that was to be renewed.
+pub type Renewals = Vec<Result<Lease, LeaseError>>;
 
 /// A store that any part of the program may hold.
 pub type SharedStore = Arc<dyn Store>;

@@ -1,4 +1,4 @@
-//! Wake-ups: "this log has grown, go and read".
+//! Wake-ups: "this log has grown, go and read", "a command is waiting".
 //!
 //! One [`Watches`] per store. Writers of this process publish into it right after their commit; what
 //! other processes write is found by the backend's own means (notifications, polling) and published
@@ -19,14 +19,17 @@ pub struct Watches {
 
 #[derive(Debug)]
 struct Waiting {
-    runs: HashMap<RunId, watch::Sender<u64>>,
+    /// By run, the highest seq that is known to be free.
+    runs: Topics,
+    /// By run, the position of the newest command that is known.
+    commands: Topics,
     /// Counts published changes of any run.
     feed: watch::Sender<u64>,
 }
 
 impl Default for Watches {
     fn default() -> Self {
-        let waiting = Waiting { runs: HashMap::new(), feed: watch::Sender::new(0) };
+        let waiting = Waiting { runs: Topics::default(), commands: Topics::default(), feed: watch::Sender::new(0) };
         Self { open: Arc::new(Mutex::new(Some(waiting))) }
     }
 }
@@ -36,13 +39,16 @@ impl Watches {
     #[must_use]
     pub fn watch(&self, run: &RunId) -> HeadWatch {
         let mut open = self.lock();
-        let Some(waiting) = open.as_mut() else { return HeadWatch { receiver: closed() } };
-        // Runs that nobody waits for any more are dropped here, so the map is bounded by the waiters.
-        if waiting.runs.len().is_power_of_two() {
-            waiting.runs.retain(|_, sender| sender.receiver_count() > 0);
-        }
-        let sender = waiting.runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0));
-        HeadWatch { receiver: sender.subscribe() }
+        let receiver = open.as_mut().map_or_else(closed, |waiting| waiting.runs.subscribe(run));
+        HeadWatch { receiver }
+    }
+
+    /// Waits for commands to be left for `run`.
+    #[must_use]
+    pub fn watch_commands(&self, run: &RunId) -> CommandWatch {
+        let mut open = self.lock();
+        let receiver = open.as_mut().map_or_else(closed, |waiting| waiting.commands.subscribe(run));
+        CommandWatch { receiver }
     }
 
     /// Waits for any run to grow.
@@ -63,16 +69,23 @@ impl Watches {
         let Some(waiting) = open.as_ref() else { return };
         if !waiting.runs.is_empty() {
             for (run, next) in grown {
-                waiting.publish(run, next);
+                waiting.runs.raise(run, next.get());
             }
         }
         waiting.publish_feed();
     }
 
+    /// Tells that the newest command for `run` has this position, which grows with every command.
+    pub fn publish_command(&self, run: &RunId, position: u64) {
+        if let Some(waiting) = self.lock().as_ref() {
+            waiting.commands.raise(run, position);
+        }
+    }
+
     /// Tells that the next event of `run` will have seq `next`, and nothing to those who wait for any run.
     pub fn publish_run(&self, run: &RunId, next: Seq) {
         if let Some(waiting) = self.lock().as_ref() {
-            waiting.publish(run, next);
+            waiting.runs.raise(run, next.get());
         }
     }
 
@@ -86,16 +99,16 @@ impl Watches {
     /// The runs that someone waits for: those a backend has to look after.
     #[must_use]
     pub fn watched(&self) -> Vec<RunId> {
-        let open = self.lock();
-        let runs = open.iter().flat_map(|waiting| &waiting.runs);
-        runs.filter(|(_, sender)| sender.receiver_count() > 0).map(|(run, _)| run.clone()).collect()
+        self.lock().as_ref().map_or_else(Vec::new, |waiting| waiting.runs.watched().cloned().collect())
     }
 
     /// Whether anyone waits for anything.
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.lock().as_ref().is_some_and(|waiting| {
-            waiting.feed.receiver_count() > 0 || waiting.runs.values().any(|sender| sender.receiver_count() > 0)
+            waiting.feed.receiver_count() > 0
+                || waiting.runs.watched().next().is_some()
+                || waiting.commands.watched().next().is_some()
         })
     }
 
@@ -117,18 +130,42 @@ impl Watches {
 }
 
 impl Waiting {
-    fn publish(&self, run: &RunId, next: Seq) {
+    fn publish_feed(&self) {
+        self.feed.send_modify(|changes| *changes = changes.wrapping_add(1));
+    }
+}
+
+/// A number per run that only grows, and who waits for it to.
+#[derive(Debug, Default)]
+struct Topics {
+    runs: HashMap<RunId, watch::Sender<u64>>,
+}
+
+impl Topics {
+    fn subscribe(&mut self, run: &RunId) -> watch::Receiver<u64> {
+        // Runs that nobody waits for any more are dropped here, so the map is bounded by the waiters.
+        if self.runs.len().is_power_of_two() {
+            self.runs.retain(|_, sender| sender.receiver_count() > 0);
+        }
+        self.runs.entry(run.clone()).or_insert_with(|| watch::Sender::new(0)).subscribe()
+    }
+
+    fn raise(&self, run: &RunId, number: u64) {
         if let Some(sender) = self.runs.get(run) {
             sender.send_if_modified(|known| {
-                let grown = *known < next.get();
-                *known = next.get().max(*known);
+                let grown = *known < number;
+                *known = number.max(*known);
                 grown
             });
         }
     }
 
-    fn publish_feed(&self) {
-        self.feed.send_modify(|changes| *changes = changes.wrapping_add(1));
+    fn watched(&self) -> impl Iterator<Item = &RunId> {
+        self.runs.iter().filter(|(_, sender)| sender.receiver_count() > 0).map(|(run, _)| run)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 }
 
@@ -163,6 +200,20 @@ pub struct FeedWatch {
 impl FeedWatch {
     /// Returns when anything was published since the last call; false when the store was closed. Cancel-safe.
     pub async fn grown(&mut self) -> bool {
+        self.receiver.changed().await.is_ok()
+    }
+}
+
+/// Waits for commands to be left for one run.
+#[derive(Clone, Debug)]
+pub struct CommandWatch {
+    receiver: watch::Receiver<u64>,
+}
+
+impl CommandWatch {
+    /// Returns when a command may have been left since the last call; false when the store was closed.
+    /// Cancel-safe.
+    pub async fn arrived(&mut self) -> bool {
         self.receiver.changed().await.is_ok()
     }
 }

@@ -61,6 +61,26 @@ fields! {
             trace_parent: Option<String>,
             /// The foreign agent, for recorded runs.
             source: Option<Raw>,
+            /// What was asked for, whole: whoever goes on with the run reads it here.
+            spec: Option<Raw>,
+            /// The task in a few words.
+            title: Option<String>,
+            /// Which run of its task this is, from 1.
+            number: Option<u64>,
+            /// low, normal or high.
+            priority: Option<String>,
+            /// Whether it waits for its release.
+            held: Option<bool>,
+            /// The run of the same task before this one.
+            prior_run_id: Option<String>,
+            /// What the runs that it continues have cost.
+            prior_cost_micros_usd: Option<u64>,
+            /// The checkpoint it goes on from.
+            checkpoint_id: Option<String>,
+            /// Why it continues another run.
+            reason: Option<String>,
+            /// The mission it belongs to.
+            mission_id: Option<String>,
         }
     }
 
@@ -102,6 +122,12 @@ fields! {
         v2 {
             /// Index of the turn that will answer it.
             turn_index: Option<u64>,
+            /// Who wrote it.
+            by: Option<String>,
+            /// A foreign agent's own id of it.
+            message_id: Option<String>,
+            /// The sender's own id: the same one twice is one message.
+            client_message_id: Option<String>,
         }
     }
 
@@ -119,6 +145,10 @@ fields! {
         v2 {
             /// Model calls before this one.
             turn_index: Option<u64>,
+            /// Which model.
+            model: Option<String>,
+            /// Who serves it.
+            provider: Option<String>,
         }
     }
 
@@ -141,6 +171,8 @@ fields! {
         v2 {
             /// Model calls before this turn.
             turn_index: Option<u64>,
+            /// Place among the blocks of its turn.
+            block_index: Option<u64>,
         }
     }
 
@@ -179,6 +211,8 @@ fields! {
             cost_micros_usd: Option<u64>,
             /// How long the call took.
             duration_ms: Option<u64>,
+            /// provider, price_book or unknown.
+            cost_source: Option<String>,
         }
     }
 
@@ -217,6 +251,12 @@ fields! {
         v2 {
             /// Model calls before this turn.
             turn_index: Option<u64>,
+            /// shell, edit, mcp, …
+            kind: Option<String>,
+            /// The MCP server that has the tool.
+            mcp_server: Option<String>,
+            /// The tool's name there.
+            mcp_tool: Option<String>,
         }
     }
 
@@ -233,7 +273,22 @@ fields! {
             attempt: u32,
         }
         unless_empty {}
-        v2 {}
+        v2 {
+            /// The tool.
+            tool: Option<String>,
+            /// shell, edit, mcp, …
+            kind: Option<String>,
+            /// What happened, in a line.
+            summary: Option<String>,
+            /// Where the whole result is.
+            result_artifact_id: Option<String>,
+            /// The MCP server that has the tool.
+            mcp_server: Option<String>,
+            /// The tool's name there.
+            mcp_tool: Option<String>,
+            /// dispatched or tool_error; served as `result`, a name that the seed's payload has given away.
+            result_state: Option<String>,
+        }
     }
 
     /// Kind 8: a tool call failed.
@@ -254,7 +309,32 @@ fields! {
             /// Whether no retry follows.
             r#final: bool,
         }
-        v2 {}
+        v2 {
+            /// What the model received.
+            result: Option<Raw>,
+            /// The tool.
+            tool: Option<String>,
+            /// shell, edit, mcp, …
+            kind: Option<String>,
+            /// What happened, in a line.
+            summary: Option<String>,
+            /// Where the whole result is.
+            result_artifact_id: Option<String>,
+            /// The MCP server that has the tool.
+            mcp_server: Option<String>,
+            /// The tool's name there.
+            mcp_tool: Option<String>,
+            /// dispatched or tool_error; served as `result`, a name that the seed's payload has given away.
+            result_state: Option<String>,
+            /// failed, or unknown if nobody can tell.
+            outcome: Option<String>,
+            /// Who stopped it.
+            by: Option<String>,
+            /// The cap that was hit: wall_clock or output.
+            limit: Option<String>,
+            /// When it was hit.
+            after_ms: Option<u64>,
+        }
     }
 
     /// Kind 9: a value from outside.
@@ -291,7 +371,14 @@ fields! {
             /// And in how many tokens.
             partial_tokens: i64,
         }
-        v2 {}
+        v2 {
+            /// What the task has cost so far.
+            cumulative_cost_micros_usd: Option<u64>,
+            /// What it may cost.
+            task_budget_micros_usd: Option<u64>,
+            /// halted.
+            action: Option<String>,
+        }
     }
 
     /// Kind 11: the context was compacted.
@@ -357,6 +444,10 @@ fields! {
         v2 {
             /// How many events that root covers.
             log_size: Option<u64>,
+            /// Whether trying again may help.
+            retriable: Option<bool>,
+            /// Model calls.
+            turns: Option<u64>,
         }
     }
 
@@ -393,7 +484,18 @@ fields! {
             /// What the user adds.
             extra_message: String,
         }
-        v2 {}
+        v2 {
+            /// Who goes on.
+            worker_id: Option<String>,
+            /// Until when it may, unless it renews.
+            lease_until: Option<String>,
+            /// lease_expired, handed_over, reopened or operator.
+            reason: Option<String>,
+            /// The process that goes on.
+            instance_id: Option<String>,
+            /// W3C trace context of whoever asked.
+            trace_parent: Option<String>,
+        }
     }
 
     /// Kind 16: one attempt at a turn failed. v1 reserves the kind and gives it no payload.

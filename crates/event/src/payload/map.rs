@@ -23,6 +23,16 @@ impl Extra {
         self.0.iter().find(|(name, _)| name[..] == encoded[..]).map(|(_, item)| Raw(item.clone()))
     }
 
+    /// The text keys and their items.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Raw)> {
+        self.0.iter().filter_map(|(name, item)| {
+            let mut reader = Reader::new(name);
+            let head = reader.head().ok().filter(|head| head.major == 3)?;
+            let text = reader.take(head.argument)?;
+            std::str::from_utf8(text).ok().map(|text| (text, Raw(item.clone())))
+        })
+    }
+
     /// Adds or replaces the text key `key`. A key that the payload has a field for must not be set here.
     pub fn set(&mut self, key: &str, item: Raw) {
         let encoded = encoded_key(key);

@@ -60,7 +60,7 @@ pub async fn import(
         return Err(ImportError::Pruned { run, through });
     }
     let version = if verdict.schema_version == Some(1) { Version::V1 } else { Version::V2 };
-    let lease = store.acquire(&run, OWNER, LEASE).await?;
+    let lease = store.acquire(&run, OWNER, LEASE).await?.lease;
     let stored = store_events(store, log, &lease, version, verdict.events).await;
     let released = store.release(&lease).await;
     // Why the events were not stored matters more than that the lease could not be given back.

@@ -25,8 +25,12 @@ fn append(table: &mut Table, name: &str, size: usize, group: usize, target: u32)
             let store = MemoryStore::new();
             let run = fixture::run_id(1);
             let now = "a store in memory answers at once";
-            let lease =
-                store.acquire(&run, "bench", Duration::from_secs(60)).now_or_never().expect(now).expect("a lease");
+            let lease = store
+                .acquire(&run, "bench", Duration::from_secs(60))
+                .now_or_never()
+                .expect(now)
+                .expect("a lease")
+                .lease;
             let mut chain = Chain::new(run);
             time(|| {
                 for first in (0..events).step_by(group) {

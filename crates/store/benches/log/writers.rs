@@ -20,7 +20,7 @@ impl Writer {
     /// Starts run number `number`.
     pub(crate) async fn start(store: &SharedStore, number: usize) -> Self {
         let run = fixture::run_id(number);
-        let lease = store.acquire(&run, "bench", Duration::from_secs(3600)).await.expect("a lease");
+        let lease = store.acquire(&run, "bench", Duration::from_secs(3600)).await.expect("a lease").lease;
         let mut writer = Self { store: Arc::clone(store), lease, chain: Chain::new(run) };
         writer.append(fixture::started(), 1).await;
         writer

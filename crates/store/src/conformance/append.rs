@@ -53,7 +53,7 @@ pub async fn log_10_a_conflict_carries_the_head(fixture: &dyn Fixture) {
 
     // A run cannot begin in the middle.
     let other = super::sample::run(2);
-    let lease = store.acquire(&other, "writer", LONG).await.unwrap();
+    let lease = store.acquire(&other, "writer", LONG).await.unwrap().lease;
     let begun = batch(&Chain::new(other.clone()), [started("test")]).after().clone();
     let err = store.append(&lease, batch(&begun, [message("no beginning")])).await.unwrap_err();
     assert!(matches!(err, AppendError::Conflict { head: Head::EMPTY, .. }));
@@ -91,7 +91,7 @@ pub async fn log_10_a_fenced_writer_is_refused(fixture: &dyn Fixture) {
     let run = run(1);
     let mut first = Writer::started(&store, &run).await;
     store.release(&first.lease).await.unwrap();
-    let lease = store.acquire(&run, "another", LONG).await.unwrap();
+    let lease = store.acquire(&run, "another", LONG).await.unwrap().lease;
     assert!(lease.token > first.lease.token);
 
     let err = first.append(batch(&first.chain, [message("too late")])).await.unwrap_err();
@@ -210,7 +210,7 @@ pub async fn many_writers_at_once_each_keep_their_order(fixture: &dyn Fixture) {
 pub async fn a_v1_log_is_kept_as_it_is(fixture: &dyn Fixture) {
     let store = fixture.open().await;
     let run = "starling/01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap();
-    let lease = store.acquire(&run, "import", LONG).await.unwrap();
+    let lease = store.acquire(&run, "import", LONG).await.unwrap().lease;
     let records = v1_records(&run);
     let mut batch = Batch::new(&Chain::empty(run.clone(), Version::V1));
     for record in &records {

@@ -37,7 +37,7 @@ pub async fn a_reopened_store_goes_on_where_it_ended(fixture: &dyn Fixture) {
 
     let store = fixture.open().await;
     let chain = store.chain(&run).await.unwrap().unwrap();
-    let lease = store.acquire(&run, "writer", LONG).await.unwrap();
+    let lease = store.acquire(&run, "writer", LONG).await.unwrap().lease;
     let mut writer = Writer { store: store.clone(), lease, chain };
     writer.write([message("after the restart"), completed()]).await;
     assert_eq!(follow(&run, Version::V2, &read_all(&store, &run).await), writer.chain);

@@ -43,6 +43,10 @@ pub async fn closing_refuses_everything_and_ends_tails(fixture: &dyn Fixture) {
     assert!(matches!(store.run(&run(1)).await, Err(StoreError::Closed)));
     assert!(matches!(store.list(RunFilter::default()).await, Err(StoreError::Closed)));
     assert!(matches!(store.lease(&run(1)).await, Err(StoreError::Closed)));
+    assert!(matches!(store.open_runs(None, 10).await, Err(StoreError::Closed)));
+    assert!(matches!(store.commands(&run(1)).await, Err(StoreError::Closed)));
+    assert!(matches!(store.withdraw_command(&run(1), "x").await, Err(StoreError::Closed)));
+    assert!(matches!(store.renew_all(std::slice::from_ref(&writer.lease), LONG).await, Err(StoreError::Closed)));
     assert!(matches!(store.side_records(&run(1)).await, Err(StoreError::Closed)));
     assert!(matches!(store.collect_blobs(Duration::ZERO).await, Err(StoreError::Closed)));
     assert!(matches!(store.acquire(&run(1), "x", LONG).await, Err(LeaseError::Store(StoreError::Closed))));

@@ -96,7 +96,7 @@ pub async fn log_15_erasing_what_is_not_there_erases_nothing(fixture: &dyn Fixtu
 pub async fn log_15_a_v1_payload_is_not_erased(fixture: &dyn Fixture) {
     let store = fixture.open().await;
     let run: RunId = "01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap();
-    let lease = store.acquire(&run, "import", LONG).await.unwrap();
+    let lease = store.acquire(&run, "import", LONG).await.unwrap().lease;
     let records = v1_records(&run);
     let mut batch = Batch::new(&Chain::empty(run.clone(), Version::V1));
     for record in &records {

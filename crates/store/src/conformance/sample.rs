@@ -86,7 +86,7 @@ pub struct Writer {
 impl Writer {
     /// Takes the lease on a run that does not exist yet.
     pub async fn new(store: &SharedStore, run: &RunId) -> Self {
-        let lease = store.acquire(run, "writer", LONG).await.expect("a lease");
+        let lease = store.acquire(run, "writer", LONG).await.expect("a lease").lease;
         Self { store: store.clone(), lease, chain: Chain::new(run.clone()) }
     }
 

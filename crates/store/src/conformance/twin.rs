@@ -10,12 +10,13 @@ use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
 
 use crate::blob::{BlobContent, BlobInfo, BlobStore};
-use crate::error::{AppendError, BlobError, LeaseError, StoreError};
+use crate::command::Command;
+use crate::error::{AppendError, BlobError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
-use crate::lease::Lease;
-use crate::run::{Head, RunFilter, RunPage, RunSummary};
-use crate::store::{PageLimit, SharedStore, Store, StoreFacts};
-use crate::watch::{FeedWatch, HeadWatch};
+use crate::lease::{Acquired, Lease};
+use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
+use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
 /// A store that sends each call to the other of two openings in turn, so that the whole suite shows
 /// whether what one does holds for the other at once.
@@ -79,12 +80,16 @@ impl Store for Twin {
         self.sides.next().list(filter)
     }
 
-    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
+    fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>> {
         self.sides.next().acquire(run, owner, ttl)
     }
 
     fn renew(&self, lease: &Lease, ttl: Duration) -> BoxFuture<'_, Result<Lease, LeaseError>> {
         self.sides.next().renew(lease, ttl)
+    }
+
+    fn renew_all(&self, leases: &[Lease], ttl: Duration) -> BoxFuture<'_, Result<Renewals, StoreError>> {
+        self.sides.next().renew_all(leases, ttl)
     }
 
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
@@ -93,6 +98,26 @@ impl Store for Twin {
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         self.sides.next().lease(run)
+    }
+
+    fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
+        self.sides.next().open_runs(after, limit)
+    }
+
+    fn leave_command(&self, run: &RunId, command: Command) -> BoxFuture<'_, Result<(), CommandError>> {
+        self.sides.next().leave_command(run, command)
+    }
+
+    fn commands(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<Command>, StoreError>> {
+        self.sides.next().commands(run)
+    }
+
+    fn withdraw_command(&self, run: &RunId, id: &str) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.sides.next().withdraw_command(run, id)
+    }
+
+    fn watch_commands(&self, run: &RunId) -> CommandWatch {
+        self.sides.next().watch_commands(run)
     }
 
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>> {

@@ -1,11 +1,12 @@
 //! The content of a memory store.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord, UnixNanos};
 
+use crate::command::Command;
 use crate::error::{AppendError, StoreError};
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::lease::{FencingToken, Lease};
@@ -17,7 +18,9 @@ use crate::watch::Watches;
 #[derive(Debug, Default)]
 pub(super) struct Shelf {
     /// In the order of their first event.
-    runs: Vec<RunLog>,
+    pub(super) runs: Vec<RunLog>,
+    /// Places of the runs that have not ended.
+    pub(super) open: BTreeSet<usize>,
     places: HashMap<RunId, usize>,
     /// Every event ever appended: the run's place and the seq.
     feed: Vec<(usize, Seq)>,
@@ -43,6 +46,10 @@ pub(super) struct RunLog {
     updated_at: UnixNanos,
     side_records: Vec<(String, SideRecord)>,
     blobs: Vec<(Seq, Digest)>,
+    /// Those that are pending.
+    pub(super) commands: Vec<Command>,
+    /// How many there have ever been.
+    pub(super) commands_left: u64,
 }
 
 impl Shelf {
@@ -50,7 +57,7 @@ impl Shelf {
         self.places.get(run).map(|place| &self.runs[*place])
     }
 
-    fn run_mut(&mut self, run: &RunId) -> Result<&mut RunLog, StoreError> {
+    pub(super) fn run_mut(&mut self, run: &RunId) -> Result<&mut RunLog, StoreError> {
         match self.places.get(run) {
             Some(place) => Ok(&mut self.runs[*place]),
             None => Err(StoreError::NoRun { run: run.clone() }),
@@ -65,6 +72,13 @@ impl Shelf {
         Standing { head, token }.admit(lease, &batch)?;
         if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !self.blobs.contains_key(blob)) {
             return Err(AppendError::BlobMissing { run: run.clone(), blob: *blob });
+        }
+        let pending = |id: &String| place.is_some_and(|place| self.runs[place].has_command(id));
+        if let Some(id) = batch.settled().iter().find(|id| !pending(id)) {
+            return Err(AppendError::CommandWithdrawn { run: run.clone(), id: id.clone() });
+        }
+        if let Some(place) = place {
+            self.runs[place].commands.retain(|command| !batch.settled().contains(&command.id));
         }
         let after = Head::from(batch.after());
         let Some((started_at, updated_at)) = batch.span() else { return Ok(after) };
@@ -84,6 +98,12 @@ impl Shelf {
         log.blobs.extend(blobs);
         log.updated_at = updated_at;
         log.chain = chain;
+        if after.terminal.is_some() {
+            log.commands.clear();
+            self.open.remove(&place);
+        } else {
+            self.open.insert(place);
+        }
         let run = log.chain.run();
         for watches in &self.openings {
             watches.publish(run, after.next);
@@ -197,8 +217,21 @@ impl Shelf {
 
 impl RunLog {
     fn new(chain: Chain, started_at: UnixNanos) -> Self {
-        let (records, side_records, blobs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { chain, records, pruned_through: None, started_at, updated_at: started_at, side_records, blobs }
+        Self {
+            chain,
+            records: Vec::new(),
+            pruned_through: None,
+            started_at,
+            updated_at: started_at,
+            side_records: Vec::new(),
+            blobs: Vec::new(),
+            commands: Vec::new(),
+            commands_left: 0,
+        }
+    }
+
+    pub(super) fn has_command(&self, id: &str) -> bool {
+        self.commands.iter().any(|command| command.id == id)
     }
 
     pub(super) fn page(&self, from: Seq, limit: PageLimit) -> Vec<Record> {

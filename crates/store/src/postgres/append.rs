@@ -27,6 +27,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
+use super::commands::{Named, Pending};
 use super::database::{Database, Param, is_lost};
 use super::read::{digest_at, head_of, seq_at};
 use super::rows::{LEASE_LOST, Writes};
@@ -52,6 +53,10 @@ impl Request {
 
     fn key(&self) -> &[u8] {
         self.run().as_str().as_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.batch.records().is_empty() && self.batch.settled().is_empty()
     }
 }
 
@@ -98,7 +103,7 @@ pub(super) async fn store(
             continue;
         }
         let run = state.runs.entry(request.key().to_vec()).or_default();
-        let outcome = decide(request, run, &state.blobs);
+        let outcome = decide(request, run, &state.blobs, &mut state.commands, doubtful);
         let refused = match outcome {
             Err(AppendError::Conflict { .. } | AppendError::Finished { .. }) => true,
             // The token was only taken for the newest one.
@@ -109,7 +114,7 @@ pub(super) async fn store(
         if run.remembered && (refused || request.batch.records().is_empty()) {
             return Err(GroupError::Outdated);
         }
-        if outcome.is_ok() && !request.batch.records().is_empty() {
+        if outcome.is_ok() && !request.is_empty() {
             accepted.push(request);
         }
         outcomes.push(outcome);
@@ -162,6 +167,7 @@ struct State {
     xid: i64,
     runs: BTreeMap<Vec<u8>, Run>,
     blobs: HashSet<Digest>,
+    commands: Pending,
 }
 
 async fn look(client: &Client, db: &Database, requests: &[Request], known: &KnownRuns) -> Result<State, GroupError> {
@@ -196,16 +202,19 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
         }
         client.query_typed(sql, &[(&names, Type::BYTEA_ARRAY)]).await
     };
+    let settled = Named::settled_by(requests.iter().map(|request| &request.batch));
     // Sent at once, run in this order; each sees what was committed before it began.
-    let (begun, leases, blobs, heads) = tokio::join!(
+    let (begun, leases, blobs, heads, commands) = tokio::join!(
         client.batch_execute(db.begin()),
         ask(&leases, &keys),
         ask(&blobs, &hashes),
         ask(&heads, &unknown),
+        settled.lock(client, db),
     );
     begun.map_err(before_commit)?;
     let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
     let mut state = State { xid: leases.first().map_or(0, |row| row.get(3)), ..State::default() };
+    state.commands = commands.map_err(before_commit)?;
     state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
     state.read_heads(&heads.map_err(before_commit)?)?;
     state.recall(requests, known);
@@ -228,7 +237,10 @@ impl State {
 
     /// The state if nothing has to be asked: the server checks the tokens before it writes.
     fn assume(requests: &[Request], known: &KnownRuns) -> Option<Self> {
-        let is_known = |request: &Request| known.runs.contains_key(request.run()) && request.batch.blobs().is_empty();
+        let is_known = |request: &Request| {
+            let names_nothing = request.batch.blobs().is_empty() && request.batch.settled().is_empty();
+            known.runs.contains_key(request.run()) && names_nothing
+        };
         if !requests.iter().all(is_known) {
             return None;
         }
@@ -306,11 +318,27 @@ async fn already_stored(
     Ok(found.filter(same).map(|(index, _)| index).collect())
 }
 
-fn decide(request: &Request, run: &mut Run, blobs: &HashSet<Digest>) -> Result<Head, AppendError> {
+fn decide(
+    request: &Request,
+    run: &mut Run,
+    blobs: &HashSet<Digest>,
+    commands: &mut Pending,
+    doubtful: bool,
+) -> Result<Head, AppendError> {
     let batch = &request.batch;
     run.standing.admit(&request.lease, batch)?;
     if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !blobs.contains(blob)) {
         return Err(AppendError::BlobMissing { run: request.run().clone(), blob: *blob });
+    }
+    let command = |id: &String| (request.key().to_vec(), id.clone().into_bytes());
+    // An unconfirmed try that was stored after all is found by its events. Without any, a command that is
+    // gone was settled by it, or withdrawn before anything came of it.
+    let may_be_gone = doubtful && batch.records().is_empty();
+    if let Some(id) = batch.settled().iter().find(|id| !may_be_gone && !commands.contains(&command(id))) {
+        return Err(AppendError::CommandWithdrawn { run: request.run().clone(), id: id.clone() });
+    }
+    for id in batch.settled() {
+        commands.remove(&command(id));
     }
     // The next request of the group for this run begins where this one ends.
     run.standing.head = Head::from(batch.after());
@@ -337,6 +365,7 @@ async fn write(
     }
     let Writes { mut events, held, runs, finished, blobs, .. } = writes;
     let last = events.pop().unwrap_or_default();
+    let settled = Named::settled_by(accepted.iter().map(|request| &request.batch));
     let unconfirmed = |err| match state.explain(err) {
         GroupError::Lost(err) => GroupError::Unconfirmed(err),
         other => other,
@@ -360,10 +389,11 @@ async fn write(
         runs.update(client, db),
         finished.update(client, db),
         blobs.insert(client, db),
+        settled.delete(client, db),
         client.batch_execute("COMMIT"),
     );
-    let (begun, events, runs, finished, blobs, commit) = results;
-    begun.and(events).and(runs).and(finished).and(blobs).and(commit).map_err(unconfirmed)
+    let (begun, events, runs, finished, blobs, settled, commit) = results;
+    begun.and(events).and(runs).and(finished).and(blobs).and(settled).and(commit).map_err(unconfirmed)
 }
 
 /// Makes the rows of runs that begin with this group.

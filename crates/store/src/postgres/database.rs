@@ -160,11 +160,15 @@ impl Database {
 
     /// Begins a transaction on a shared connection; it is rolled back unless committed.
     pub(super) async fn transaction<'a>(&self, client: &'a mut Object) -> Result<Transaction<'a>, StoreError> {
+        self.begin_on(client).await.map_err(failed)
+    }
+
+    /// The same, with the driver's word for what went wrong.
+    pub(super) async fn begin_on<'a>(&self, client: &'a mut Object) -> Result<Transaction<'a>, Error> {
         let level = IsolationLevel::ReadCommitted;
-        let transaction = client.build_transaction().isolation_level(level).read_only(false).start();
-        let transaction = transaction.await.map_err(failed)?;
+        let transaction = client.build_transaction().isolation_level(level).read_only(false).start().await?;
         if self.begin() == BEGIN_SYNCHRONOUS {
-            transaction.batch_execute("SET LOCAL synchronous_commit = on").await.map_err(failed)?;
+            transaction.batch_execute("SET LOCAL synchronous_commit = on").await?;
         }
         Ok(transaction)
     }

@@ -103,6 +103,15 @@ const STEPS: &[&str] = &[
     CREATE INDEX blob_refs_run ON @blob_refs (run, seq);
 ",
     "
+    CREATE TABLE @commands (
+        run_id BYTEA NOT NULL,
+        id BYTEA NOT NULL,
+        pos BIGINT GENERATED ALWAYS AS IDENTITY,
+        body BYTEA NOT NULL,
+        PRIMARY KEY (run_id, id)
+    );
+",
+    "
     -- What every append does, with less work around it. All bytes come as one value and are cut into rows
     -- here: an array of them is built, copied and unrolled value by value. And a call, unlike a query, is not
     -- planned, which would copy its arguments once more.
@@ -139,7 +148,7 @@ pub(super) const CURRENT: u32 = STEPS.len() as u32;
 
 /// Every table.
 pub(super) const TABLES: &[&str] =
-    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs"];
+    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs", "commands"];
 
 /// Makes the tables or brings them up to date; leaves a newer layout as it is.
 pub(super) async fn prepare(client: &Client, db: &Database) -> Result<(), OpenError> {

@@ -14,7 +14,7 @@ use crate::store::PageLimit;
 /// A run with its last event; every run has one. The payload is part of the hash in v1 only.
 pub(super) const SUMMARY: &str = "
     SELECT r.id, r.run_id, r.version, r.terminal, r.started_at, r.pruned_through,
-           e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END
+           e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END AS payload
     FROM @runs r
     CROSS JOIN LATERAL (SELECT * FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ";
 
@@ -201,7 +201,7 @@ fn record(header: &[u8], payload: Option<&[u8]>) -> Record {
     Record { header: Bytes::copy_from_slice(header), payload: payload.map(Bytes::copy_from_slice) }
 }
 
-fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
+pub(super) fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
     let text = str::from_utf8(row.get(column)).ok().and_then(|text| text.parse().ok());
     text.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "a stored run id is not UTF-8".into() })
 }

@@ -208,7 +208,7 @@ impl Runs {
     }
 }
 
-/// Leases of runs that end with this group.
+/// Leases and commands of runs that end with this group.
 #[derive(Default)]
 pub(super) struct Finished<'a> {
     keys: Vec<&'a [u8]>,
@@ -223,7 +223,10 @@ impl Finished<'_> {
         if self.is_empty() {
             return Ok(());
         }
-        let sql = db.sql("UPDATE @leases SET finished = true WHERE run_id = ANY ($1)");
+        let sql = db.sql(
+            "WITH gone AS (DELETE FROM @commands WHERE run_id = ANY ($1))
+             UPDATE @leases SET finished = true WHERE run_id = ANY ($1)",
+        );
         client.execute_typed(&sql, &[(&self.keys, Type::BYTEA_ARRAY)]).await.map(drop)
     }
 }

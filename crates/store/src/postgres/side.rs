@@ -59,7 +59,9 @@ impl Database {
         let table = self.sql("@events");
         let rows = self.query(sql, &[(&table, Type::TEXT), (&REWRITE_BYTES, Type::INT8)]).await?;
         let is_small = rows.first().is_some_and(|row| row.get(0));
-        self.vacuum(if is_small { "FULL" } else { "" }, &["events"]).await
+        self.vacuum(if is_small { "FULL" } else { "" }, &["events"]).await?;
+        // What an event says may have been in a command first.
+        self.vacuum("FULL", &["commands"]).await
     }
 
     pub(super) async fn prune(&self, prune: &Prune) -> Result<(), StoreError> {

@@ -1,4 +1,4 @@
-//! Hearing that logs have grown, from this process and from others.
+//! Hearing that logs have grown and that commands were left, from this process and from others.
 //!
 //! A notification is only a hint. It is sent after the commit by a connection of its own, where it
 //! costs the writers nothing; whoever loses it (a pooler, a network, a process that died in between)
@@ -20,12 +20,15 @@ use tokio_postgres::{AsyncMessage, Client, Error, Notification};
 
 use super::database::{Database, Param, quote};
 use super::options::PostgresOptions;
-use super::read::seq_at;
+use super::read::{run_id_at, seq_at};
 use crate::error::StoreError;
 use crate::watch::Watches;
 
 /// PostgreSQL takes payloads of less than 8000 bytes.
 const PAYLOAD_BYTES: usize = 7_900;
+
+/// In front of a run for which a command was left.
+const COMMAND: &str = "command ";
 
 /// Stands for more runs than a payload can name.
 const MANY: &str = "*";
@@ -91,11 +94,17 @@ impl Outbox {
 /// The runs a payload names; `None` if it does not say which.
 fn named(payload: &str) -> Option<Vec<(RunId, Seq)>> {
     let item = |item: &str| {
-        let (next, run) = item.split_once(':')?;
-        let run = String::from_utf8(from_hex(run)?).ok()?.parse().ok()?;
-        Some((run, Seq::new(next.parse().ok()?)?))
+        let (run, next) = numbered(item)?;
+        Some((run, Seq::new(next)?))
     };
     payload.split(' ').map(item).collect()
+}
+
+/// A run and a number for it.
+fn numbered(item: &str) -> Option<(RunId, u64)> {
+    let (number, run) = item.split_once(':')?;
+    let run = String::from_utf8(from_hex(run)?).ok()?.parse().ok()?;
+    Some((run, number.parse().ok()?))
 }
 
 impl Wake {
@@ -139,6 +148,12 @@ impl Wake {
         grown.into_iter().for_each(|(run, next)| outbox.add(run, next));
         drop(outbox);
         self.shared.post.notify_one();
+    }
+
+    /// What to send, and where, with a command of this position; `None` if other processes are not told.
+    pub(super) fn announcement(&self, db: &Database, run: &RunId, position: u64) -> Option<(String, String)> {
+        let payload = || format!("{COMMAND}{position}:{}", to_hex(run.as_str().as_bytes()));
+        self.announces.then(|| (channel(db), payload()))
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
@@ -195,6 +210,10 @@ impl Wake {
         if notification.process_id() == self.shared.own_process.load(Ordering::Relaxed) {
             return;
         }
+        if let Some((run, position)) = notification.payload().strip_prefix(COMMAND).and_then(numbered) {
+            self.shared.watches.publish_command(&run, position);
+            return;
+        }
         match named(notification.payload()) {
             Some(runs) => self.shared.watches.publish_all(runs.iter().map(|(run, next)| (run, *next))),
             None => self.shared.poll_now.notify_one(),
@@ -235,11 +254,20 @@ impl Wake {
                 self.shared.watches.publish(run, last.next());
             }
         }
+        self.look_for_commands(db).await?;
         let feed = db.query("SELECT xid, pos FROM @events ORDER BY xid DESC, pos DESC LIMIT 1", &[]).await?;
         let end = feed.first().map(|row| (row.get(0), row.get(1)));
         if seen.feed != end {
             seen.feed = end;
             self.shared.watches.publish_feed();
+        }
+        Ok(())
+    }
+
+    /// Goes by what is pending, not by who waits: every holder of a run waits for commands all the time.
+    async fn look_for_commands(&self, db: &Database) -> Result<(), StoreError> {
+        for row in db.query("SELECT run_id, max(pos) FROM @commands GROUP BY run_id", &[]).await? {
+            self.shared.watches.publish_command(&run_id_at(&row, 0)?, row.get::<_, i64>(1).cast_unsigned());
         }
         Ok(())
     }

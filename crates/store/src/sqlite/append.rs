@@ -1,8 +1,9 @@
-//! One batch: look at fence, head and blobs, then insert.
+//! One batch: look at fence, head, blobs and commands, then insert.
 
 use r1_event::{Batch, UnixNanos};
 use rusqlite::{OptionalExtension as _, params};
 
+use super::commands;
 use super::row::signed;
 use super::writer::Session;
 use crate::blob::files::BlobFiles;
@@ -34,8 +35,16 @@ pub(super) fn append(
             return Ok(Err(AppendError::BlobMissing { run: run.clone(), blob: *blob }));
         }
     }
+    if let Err(refusal) = commands::check_settled(db, known.row, batch)? {
+        return Ok(Err(refusal));
+    }
     let head = Head::from(batch.after());
-    let Some(first) = batch.records().first() else { return Ok(Ok(head)) };
+    let Some(first) = batch.records().first() else {
+        if let Some(row) = known.row {
+            commands::settle(db, row, batch)?;
+        }
+        return Ok(Ok(head));
+    };
 
     let snapshot = is_snapshot_due(batch).then(|| batch.after().snapshot());
     let terminal = head.terminal.map(|kind| signed(kind.number()));
@@ -68,6 +77,7 @@ pub(super) fn append(
             insert.execute(params![blob.as_bytes(), row, signed(seq.get())])?;
         }
     }
+    commands::settle(db, row, batch)?;
     session.grown.push((run.clone(), head.next));
     Ok(Ok(head))
 }

@@ -12,6 +12,7 @@ use r1_event::side_record::{Erase, Prune};
 use r1_event::{RunId, SideRecord};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
+use super::commands;
 use super::failure;
 use super::row::{self, RunRow, signed};
 use super::standing;
@@ -121,6 +122,7 @@ pub(super) fn unfinished_prunes(db: &Connection) -> rusqlite::Result<Vec<RunId>>
 /// Rewrites the file without gaps and gives what is free back to the system.
 pub(super) fn compact(db: &Connection) -> rusqlite::Result<()> {
     let seen = moved(db)?;
+    commands::remove_done(db)?;
     db.execute_batch("VACUUM")?;
     // Unless another process has pruned in the meantime.
     db.execute("DELETE FROM facts WHERE name = 'moved' AND value = ?1", [seen])?;

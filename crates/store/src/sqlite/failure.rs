@@ -5,7 +5,7 @@ use std::sync::Arc;
 use r1_event::RunId;
 use rusqlite::ErrorCode;
 
-use crate::error::{AppendError, BlobError, LeaseError, Source, StoreError};
+use crate::error::{AppendError, BlobError, CommandError, LeaseError, Source, StoreError};
 
 /// Why a job was not done, or may not have been.
 #[derive(Clone, Debug)]
@@ -58,6 +58,12 @@ impl From<Failure> for StoreError {
 }
 
 impl From<Failure> for LeaseError {
+    fn from(failure: Failure) -> Self {
+        Self::Store(failure.into())
+    }
+}
+
+impl From<Failure> for CommandError {
     fn from(failure: Failure) -> Self {
         Self::Store(failure.into())
     }

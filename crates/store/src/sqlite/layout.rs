@@ -10,13 +10,16 @@ pub(super) const CURRENT: u32 = MIGRATIONS.len() as u32;
 
 /// Step *n* turns layout *n* into *n* + 1; layout 0 is an empty file. Append only: a released step never changes.
 ///
-/// - Only `events` holds what an agent said or saw, so that erasing has one place to look at.
+/// - Only `events` holds what an agent said or saw, so that erasing has one place to look at; `commands`
+///   holds what it is about to be told.
 /// - `events.pos` is the feed's cursor. Positions are never given twice although the column is a plain
 ///   key: the event with the highest one is the last of its run, and pruning never removes that.
 /// - `runs.snapshot` is a chain as it was at some event, so that going on with a run reads few events.
 /// - `runs.pruning` is set while events up to `pruned_through` are still being removed.
+/// - `commands.body` is NULL once the command is settled or withdrawn, see `commands.rs`.
 /// - `facts.moved` is set once SQLite may have moved events between pages, see `erase.rs`.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
         run_id TEXT NOT NULL UNIQUE,
@@ -65,7 +68,18 @@ const MIGRATIONS: &[&str] = &["
         name TEXT PRIMARY KEY,
         value INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+    CREATE INDEX runs_open ON runs (id) WHERE terminal IS NULL;
+    CREATE TABLE commands (
+        pos INTEGER PRIMARY KEY AUTOINCREMENT,
+        run INTEGER NOT NULL,
+        id TEXT NOT NULL,
+        body BLOB
+    ) STRICT;
+    CREATE UNIQUE INDEX commands_pending ON commands (run, id) WHERE body IS NOT NULL;
+",
+];
 
 /// The layout of an open file.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {

@@ -3,22 +3,25 @@
 use std::time::Duration;
 
 use r1_event::{RunId, UnixNanos};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::row::{self, signed};
 use super::writer::Session;
 use crate::clock;
-use crate::error::LeaseError;
-use crate::lease::{FencingToken, Lease};
+use crate::error::{LeaseError, StoreError};
+use crate::lease::{Acquired, FencingToken, Lease};
+use crate::store::Renewals;
 
-/// The lease on `run` as it stands.
+/// The lease on `run` as it stands, also one that was given back.
 pub(super) fn find(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Lease>> {
     let mut lease = db.prepare_cached("SELECT token, owner, until FROM leases WHERE run_id = ?1")?;
-    let read = |row: &rusqlite::Row<'_>| {
-        let token = FencingToken(row::unsigned(row, 0)?);
-        Ok(Lease { run: run.clone(), token, owner: row.get(1)?, until: UnixNanos(row.get(2)?) })
-    };
-    lease.query_one([run.as_str()], read).optional()
+    lease.query_one([run.as_str()], |row| read(run, row, 0)).optional()
+}
+
+/// The lease whose token is in column `index`, with owner and time behind it.
+pub(super) fn read(run: &RunId, row: &Row<'_>, index: usize) -> rusqlite::Result<Lease> {
+    let token = FencingToken(row::unsigned(row, index)?);
+    Ok(Lease { run: run.clone(), token, owner: row.get(index + 1)?, until: UnixNanos(row.get(index + 2)?) })
 }
 
 pub(super) fn acquire(
@@ -26,9 +29,15 @@ pub(super) fn acquire(
     run: &RunId,
     owner: &str,
     ttl: Duration,
-) -> rusqlite::Result<Result<Lease, LeaseError>> {
+) -> rusqlite::Result<Result<Acquired, LeaseError>> {
     let current = find(session.db, run)?;
-    keep(session, Lease::take(current.as_ref(), run, owner, ttl, clock::now()))
+    let acquired = Lease::take(current, run, owner, ttl, clock::now());
+    if let Ok(Acquired { lease, .. }) = &acquired {
+        keep(session.db, lease)?;
+        // Only this makes another token the good one.
+        session.standings.forget(run);
+    }
+    Ok(acquired)
 }
 
 pub(super) fn renew(
@@ -37,23 +46,35 @@ pub(super) fn renew(
     ttl: Duration,
 ) -> rusqlite::Result<Result<Lease, LeaseError>> {
     let current = find(session.db, &lease.run)?;
-    keep(session, lease.extend(current.as_ref(), ttl, clock::now()))
+    let renewed = lease.extend(current.as_ref(), ttl, clock::now());
+    if let Ok(lease) = &renewed {
+        keep(session.db, lease)?;
+    }
+    Ok(renewed)
+}
+
+pub(super) fn renew_all(
+    session: &mut Session<'_>,
+    leases: &[Lease],
+    ttl: Duration,
+) -> rusqlite::Result<Result<Renewals, StoreError>> {
+    leases.iter().map(|lease| renew(session, lease, ttl)).collect::<rusqlite::Result<_>>().map(Ok)
 }
 
 pub(super) fn release(session: &mut Session<'_>, lease: &Lease) -> rusqlite::Result<Result<(), LeaseError>> {
-    let mut update = session.db.prepare_cached("UPDATE leases SET until = ?3 WHERE run_id = ?1 AND token = ?2")?;
-    update.execute(params![lease.run.as_str(), signed(lease.token.0), clock::now().0])?;
+    if let Some(mut held) = find(session.db, &lease.run)?.filter(|held| held.token == lease.token) {
+        held.give_back();
+        keep(session.db, &held)?;
+    }
     Ok(Ok(()))
 }
 
-fn keep(session: &mut Session<'_>, lease: Result<Lease, LeaseError>) -> rusqlite::Result<Result<Lease, LeaseError>> {
-    if let Ok(Lease { run, owner, token, until }) = &lease {
-        let mut insert = session.db.prepare_cached(
-            "INSERT INTO leases (run_id, token, owner, until) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT DO UPDATE SET token = excluded.token, owner = excluded.owner, until = excluded.until",
-        )?;
-        insert.execute(params![run.as_str(), signed(token.0), owner, until.0])?;
-        session.standings.forget(run);
-    }
-    Ok(lease)
+fn keep(db: &Connection, lease: &Lease) -> rusqlite::Result<()> {
+    let Lease { run, owner, token, until } = lease;
+    let mut insert = db.prepare_cached(
+        "INSERT INTO leases (run_id, token, owner, until) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT DO UPDATE SET token = excluded.token, owner = excluded.owner, until = excluded.until",
+    )?;
+    insert.execute(params![run.as_str(), signed(token.0), owner, until.0])?;
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Notices what other processes append, while someone waits for it.
+//! Notices what other processes append and which commands they leave, while someone waits for it.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::commands;
 use super::open::Door;
 use super::read;
 use crate::watch::Watches;
@@ -93,6 +94,7 @@ fn patrol(door: &Door, watches: &Watches, post: &Mutex<Option<Watchman>>, called
 struct Known {
     data_version: Option<i64>,
     last_position: Option<i64>,
+    last_command: u64,
 }
 
 impl Known {
@@ -105,6 +107,11 @@ impl Known {
             if let Some(next) = read::next_seq(db, &run)? {
                 watches.publish_run(&run, next);
             }
+        }
+        // By what is new, not by who waits: every holder of a run waits for commands all the time.
+        for (position, run) in commands::left_since(db, self.last_command)? {
+            watches.publish_command(&run, position);
+            self.last_command = position;
         }
         let last = db.prepare_cached("SELECT max(pos) FROM events")?.query_one([], |row| row.get(0))?;
         if self.last_position != last {

@@ -147,7 +147,8 @@ pub(super) fn list(db: &Connection, filter: &RunFilter) -> Result<RunPage, Store
     Ok(page)
 }
 
-fn summarise(db: &Connection, row: RunRow) -> Result<RunSummary, StoreError> {
+/// A run's row in a listing, with its head.
+pub(super) fn summarise(db: &Connection, row: RunRow) -> Result<RunSummary, StoreError> {
     let last = standing::last_event(db, &row)?;
     let updated_at = last.as_ref().and_then(|(_, record)| crate::place(record)).map(|place| place.ts);
     Ok(RunSummary {

@@ -127,7 +127,7 @@ async fn log_10_nothing_is_written_with_a_lease_once_it_was_taken_over() {
         let writing =
             tokio::spawn(async move { while writer.append(batch(&writer.chain, messages(1))).await.is_ok() {} });
         // The same owner from another machine: no need to wait for the lease to run out.
-        let lease = other.acquire(&run(1), "writer", LONG).await.unwrap();
+        let lease = other.acquire(&run(1), "writer", LONG).await.unwrap().lease;
         let head = other.head(&run(1)).await.unwrap();
         writing.await.unwrap();
         assert_eq!(other.head(&run(1)).await.unwrap(), head, "round {round}: written after the takeover");

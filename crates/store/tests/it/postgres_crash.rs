@@ -22,7 +22,7 @@ const RUNS: u64 = 6;
 
 /// Goes on with a run where its log ends.
 async fn resumed(store: &SharedStore, run: &RunId) -> Writer {
-    let lease = store.acquire(run, "crash test", LONG).await.unwrap();
+    let lease = store.acquire(run, "crash test", LONG).await.unwrap().lease;
     let chain = store.chain(run).await.unwrap();
     let mut writer = Writer { store: store.clone(), lease, chain: chain.unwrap_or_else(|| Chain::new(run.clone())) };
     if writer.chain.size() == 0 {

@@ -5,37 +5,14 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use r1_event::{SideRecord, Version};
-use r1_store::conformance::sample::{LONG, Writer, follow, messages, read_all, run};
-use r1_store::{OpenError, PostgresOptions, PostgresStore, SharedStore, Store as _};
+use r1_event::Version;
+use r1_store::conformance::sample::{LONG, Writer, batch, follow, message, read_all, run};
+use r1_store::{Command, OpenError, PostgresOptions, PostgresStore, SharedStore, Store as _};
 
 use crate::postgres::{Schema, options};
 
-/// A store of each earlier layout as SQL: a finished run with a checkpoint beside it, and an open one.
-const EARLIER_LAYOUTS: [&str; 1] = [include_str!("fixtures/postgres-layout-1.sql")];
-
 async fn refusal(url: &str) -> OpenError {
     PostgresStore::open(url, options()).await.unwrap_err()
-}
-
-#[tokio::test]
-async fn log_17_a_store_of_every_earlier_layout_opens_and_goes_on() {
-    for (number, sql) in (1_u32..).zip(EARLIER_LAYOUTS) {
-        let schema = Schema::new();
-        schema.execute(&format!("CREATE SCHEMA \"{}\"; {sql}", schema.name)).await;
-        let store: SharedStore = Arc::new(schema.open().await);
-        let log = read_all(&store, &run(1)).await;
-        let chain = follow(&run(1), Version::V2, &log);
-        assert_eq!((log.len(), chain.terminal().is_some()), (4, true), "layout {number}");
-        assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain));
-        let records = store.side_records(&run(1)).await.unwrap();
-        assert!(matches!(&records[..], [SideRecord::Checkpoint(_)]), "{records:?}");
-        let chain = store.chain(&run(2)).await.unwrap().unwrap();
-        let lease = store.acquire(&run(2), "writer", LONG).await.unwrap();
-        Writer { store: Arc::clone(&store), lease, chain }.write(messages(3)).await;
-        assert_eq!(read_all(&store, &run(2)).await.len(), 5);
-        assert_eq!(store.describe().await.unwrap().layout_version as usize, EARLIER_LAYOUTS.len() + 1);
-    }
 }
 
 #[tokio::test]
@@ -49,8 +26,36 @@ async fn log_17_a_newer_store_is_refused_and_left_as_it_is() {
         "{err:?}"
     );
     schema.execute("SELECT 1 FROM @renamed_by_a_newer_r1").await;
-    let rows = schema.connect().await.query(&format!("SELECT version FROM \"{}\".layout", schema.name), &[]).await;
-    assert_eq!(rows.unwrap()[0].get::<_, i32>(0).unsigned_abs(), known + 1);
+    let left = schema.connect().await.query_one(&format!("SELECT version FROM \"{}\".layout", schema.name), &[]).await;
+    assert_eq!(left.unwrap().get::<_, i32>(0).cast_unsigned(), known + 1);
+}
+
+/// A finished run and an open one as layout 1 has them.
+const LAYOUT_1: &str = include_str!("fixtures/postgres-layout-1.sql");
+
+#[tokio::test]
+async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
+    let schema = Schema::new();
+    schema.execute(&format!("CREATE SCHEMA \"{}\"; {LAYOUT_1}", schema.name)).await;
+    let store: SharedStore = Arc::new(schema.open().await);
+    assert_eq!(store.describe().await.unwrap().layout_version, 3);
+    let log = read_all(&store, &run(1)).await;
+    let chain = follow(&run(1), Version::V2, &log);
+    assert_eq!((log.len(), chain.terminal().is_some()), (4, true));
+    assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain));
+    let command = Command { id: "new".into(), body: "continue".into() };
+    store.leave_command(&run(2), command.clone()).await.unwrap();
+    assert_eq!(store.commands(&run(2)).await.unwrap(), [command]);
+    let open = store.open_runs(None, 10).await.unwrap();
+    assert_eq!(open.iter().map(|open| &open.summary.run_id).collect::<Vec<_>>(), [&run(2)]);
+    let taken = store.acquire(&run(2), "another", LONG).await.unwrap();
+    assert_eq!(taken.previous, open[0].lease);
+    let chain = store.chain(&run(2)).await.unwrap().unwrap();
+    let mut writer = Writer { store: store.clone(), lease: taken.lease, chain };
+    let mut answer = batch(&writer.chain, [message("continue")]);
+    answer.settle("new");
+    writer.append(answer).await.unwrap();
+    assert_eq!(read_all(&store, &run(2)).await.len(), 3);
 }
 
 #[tokio::test]

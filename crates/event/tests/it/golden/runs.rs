@@ -119,7 +119,7 @@ fn every_payload() -> Vec<Payload> {
             signature: Some(Bytes::from_static(&[0, 255])),
             redacted: true,
             turn_index: Some(0),
-            extra: Extra::default(),
+            ..Default::default()
         }),
         answered(),
         Payload::ToolCallScheduled(ToolCallScheduled {
@@ -130,7 +130,7 @@ fn every_payload() -> Vec<Payload> {
             attempt: 1,
             idemp_key: "k".into(),
             turn_index: Some(0),
-            extra: Extra::default(),
+            ..Default::default()
         }),
         Payload::ToolCallFailed(ToolCallFailed {
             call_id: "call_1".into(),
@@ -161,7 +161,7 @@ fn every_payload() -> Vec<Payload> {
             call_id: "call_1".into(),
             partial_text: "so f".into(),
             partial_tokens: 2,
-            extra: Extra::default(),
+            ..Default::default()
         }),
         Payload::ContextTruncated(ContextTruncated {
             strategy: "summary".into(),
@@ -176,7 +176,7 @@ fn every_payload() -> Vec<Payload> {
             reissue_tools: true,
             pending_calls: 1,
             extra_message: "go on".into(),
-            extra: Extra::default(),
+            ..Default::default()
         }),
         Payload::Typed(Typed {
             r#type: "tool.shell.output_chunk".into(),
@@ -262,6 +262,6 @@ fn answered() -> Payload {
         turn_index: Some(0),
         cost_micros_usd: Some(244),
         duration_ms: Some(1_234),
-        extra: Extra::default(),
+        ..Default::default()
     }))
 }

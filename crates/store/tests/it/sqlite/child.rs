@@ -118,7 +118,7 @@ async fn append_to_all(store: &SharedStore, first: u64, count: u64) {
 
 async fn append_to(store: SharedStore, run: RunId, count: u64) {
     // One owner across all rounds: a killed process's lease does not have to run out.
-    let lease = store.acquire(&run, "child", LONG).await.expect("a lease");
+    let lease = store.acquire(&run, "child", LONG).await.expect("a lease").lease;
     let mut chain = store.chain(&run).await.expect("readable").unwrap_or_else(|| Chain::new(run.clone()));
     for round in 0..count {
         // Sizes from a few bytes to several pages.
@@ -143,6 +143,7 @@ fn describe(err: &AppendError) -> &'static str {
         AppendError::Conflict { .. }
         | AppendError::Fenced { .. }
         | AppendError::Finished { .. }
-        | AppendError::BlobMissing { .. } => "for another reason",
+        | AppendError::BlobMissing { .. }
+        | AppendError::CommandWithdrawn { .. } => "for another reason",
     }
 }

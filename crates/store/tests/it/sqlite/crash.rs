@@ -50,7 +50,7 @@ async fn log_11_nothing_acknowledged_is_lost_or_doubled_by_sigkill() {
     let store = open(&fixture.path()).await;
     for (run, chain) in known {
         assert_eq!(follow(&run, Version::V2, &read_all(&store, &run).await), chain, "nothing old has changed");
-        let lease = store.acquire(&run, "child", LONG).await.unwrap();
+        let lease = store.acquire(&run, "child", LONG).await.unwrap().lease;
         let mut writer = Writer { store: store.clone(), lease, chain };
         writer.write([message("and it goes on")]).await;
     }
@@ -132,7 +132,7 @@ const fn is_salt(at: usize) -> bool {
 async fn go_on(store: &SharedStore, found: &[Record]) {
     let chain = follow(&run(1), Version::V2, found);
     assert_eq!(store.chain(&run(1)).await.unwrap().as_ref(), Some(&chain));
-    let lease = store.acquire(&run(1), "writer", LONG).await.unwrap();
+    let lease = store.acquire(&run(1), "writer", LONG).await.unwrap().lease;
     let mut writer = Writer { store: store.clone(), lease, chain };
     writer.write([message("after the power came back")]).await;
     assert_eq!(read_all(store, &run(1)).await.len(), found.len() + 1);
@@ -231,7 +231,7 @@ async fn what_an_interrupted_prune_left_is_removed_on_opening() {
     let fixture = SqliteFixture::new();
     let store = open(&fixture.path()).await;
     Writer::finished(&store, &run(1), 1000).await;
-    let lease = store.acquire(&run(2), "writer", LONG).await.unwrap();
+    let lease = store.acquire(&run(2), "writer", LONG).await.unwrap().lease;
     store.append(&lease, batch(&Chain::new(run(2)), [started("a neighbour")])).await.unwrap();
     store.close().await.unwrap();
 

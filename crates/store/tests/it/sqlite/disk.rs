@@ -76,7 +76,7 @@ fn log_12_a_failing_write_poisons_the_writer_and_reopening_works() {
             let last = acks.iter().rfind(|ack| ack.run == run(n)).expect("each run got somewhere");
             assert!(chain.next_seq() >= last.next);
             stored += log.len();
-            let lease = store.acquire(&run(n), "child", LONG).await.unwrap();
+            let lease = store.acquire(&run(n), "child", LONG).await.unwrap().lease;
             let mut writer = Writer { store: store.clone(), lease, chain };
             writer.write([message("the disk works again")]).await;
         }

@@ -6,16 +6,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use r1_event::{SideRecord, Version};
 use r1_store::conformance::sample::{LONG, Writer, follow, message, messages, read_all, run};
-use r1_store::{AppendError, OpenError, SharedStore, SqliteOptions, SqliteStore};
+use r1_store::{AppendError, Command, OpenError, SharedStore, SqliteOptions, SqliteStore};
 use rusqlite::Connection;
 
 use super::{SqliteFixture, open};
 
-/// A store of each released layout as SQL: a finished run with a checkpoint beside it, and an open one.
-const LAYOUTS: [&str; 1] = [include_str!("../fixtures/layout-1.sql")];
+/// A store of each released layout as SQL: a finished run with a checkpoint beside it, and an open one,
+/// since layout 2 with a command.
+const LAYOUTS: [&str; 2] = [include_str!("../fixtures/layout-1.sql"), include_str!("../fixtures/layout-2.sql")];
 
 /// Every file of a folder with its content.
 fn files(folder: &Path) -> BTreeMap<OsString, Vec<u8>> {
@@ -45,8 +47,16 @@ async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
         let records = store.side_records(&run(1)).await.unwrap();
         assert!(matches!(&records[..], [SideRecord::Checkpoint(_)]), "{records:?}");
         let chain = store.chain(&run(2)).await.unwrap().unwrap();
+        let left: Vec<_> = store.commands(&run(2)).await.unwrap().into_iter().map(|command| command.id).collect();
+        assert_eq!(left, if number < 2 { vec![] } else { vec!["pending"] }, "layout {number}");
+        let command = Command { id: "new".into(), body: "continue".into() };
+        store.leave_command(&run(2), command.clone()).await.unwrap();
+        assert_eq!(store.commands(&run(2)).await.unwrap().pop(), Some(command));
         let old = store.lease(&run(2)).await.unwrap().unwrap();
-        let lease = store.acquire(&run(2), "writer", LONG).await.unwrap();
+        let stale = store.renew(&old, Duration::ZERO).await.unwrap();
+        let open = store.open_runs(None, 10).await.unwrap();
+        assert_eq!(open.iter().map(|open| open.lease.as_ref()).collect::<Vec<_>>(), [Some(&stale)]);
+        let lease = store.acquire(&run(2), "writer", LONG).await.unwrap().lease;
         assert!(lease.token > old.token);
         Writer { store: store.clone(), lease, chain }.write(messages(3)).await;
         assert_eq!(read_all(&store, &run(2)).await.len(), 5);

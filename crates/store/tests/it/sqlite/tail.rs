@@ -58,7 +58,7 @@ async fn write_half(store: SharedStore, n: u64, half: u64) {
         Writer::started(&store, &run(n)).await
     } else {
         let chain = store.chain(&run(n)).await.unwrap().unwrap();
-        let lease = store.acquire(&run(n), "writer", LONG).await.unwrap();
+        let lease = store.acquire(&run(n), "writer", LONG).await.unwrap().lease;
         Writer { store, lease, chain }
     };
     for size in 0..BATCHES / 2 {

@@ -1,0 +1,3 @@
+//! Tests of the crate's promises, in one binary.
+
+mod typed;

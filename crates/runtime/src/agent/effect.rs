@@ -1,0 +1,87 @@
+//! What must be under way, by the state of the run.
+
+use r1_event::UnixNanos;
+
+use super::call::Stage;
+use super::state::{Phase, RunState};
+use super::Toolset;
+
+/// A piece of work that the engine does on the loop's behalf. Its results come back as events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// Ask the model.
+    Model {
+        /// Which turn.
+        turn_id: String,
+        /// Which attempt at it, from 1.
+        attempt: u64,
+    },
+    /// Draw how long to wait before the next attempt, and record it.
+    Delay {
+        /// Which turn.
+        turn_id: String,
+        /// The attempt that will follow.
+        attempt: u64,
+    },
+    /// Work out what a call would do.
+    Prepare {
+        /// Which call.
+        call_id: String,
+    },
+    /// Do it.
+    Run {
+        /// Which call.
+        call_id: String,
+        /// Which attempt at it, from 1.
+        attempt: u64,
+    },
+    /// Take a snapshot of the workspace.
+    Checkpoint,
+}
+
+impl RunState {
+    /// All work that must be under way now. What is under way and not listed is to be stopped.
+    #[must_use]
+    pub fn effects(&self, tools: &Toolset) -> Vec<Effect> {
+        if self.terminal.is_some() || self.phase != Phase::Claimed {
+            return Vec::new();
+        }
+        let mut effects = Vec::new();
+        if let Some(turn) = &self.turn
+            && self.halted.is_none()
+        {
+            let (turn_id, attempt) = (turn.turn_id.clone(), turn.failures + 1);
+            effects.push(if turn.failures > 0 && turn.retry_at.is_none() {
+                Effect::Delay { turn_id, attempt }
+            } else {
+                Effect::Model { turn_id, attempt }
+            });
+        }
+        for call in &self.calls {
+            let call_id = call.call_id.clone();
+            match call.stage {
+                // A call that was cut off by a spent budget is stopped, and none is begun.
+                _ if self.halted.is_some() => {}
+                Stage::Proposed | Stage::Approved if self.turn.is_none() && tools.must_prepare(call) => {
+                    effects.push(Effect::Prepare { call_id });
+                }
+                Stage::Running { .. } => effects.push(Effect::Run { call_id, attempt: call.attempts }),
+                Stage::Proposed | Stage::Waiting { .. } | Stage::Approved | Stage::Reissue | Stage::Closed => {}
+            }
+        }
+        if self.checkpoint_is_due() {
+            effects.push(Effect::Checkpoint);
+        }
+        effects
+    }
+
+    /// The next moment at which something lapses by itself: an approval, or the time the run may take.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<UnixNanos> {
+        let approvals = self.calls.iter().filter_map(|call| match call.stage {
+            Stage::Waiting { expires_at, .. } => expires_at,
+            _ => None,
+        });
+        approvals.chain(self.wall_clock_deadline()).min()
+    }
+}

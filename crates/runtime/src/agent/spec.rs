@@ -1,0 +1,129 @@
+//! What a run was asked to do, whole: it is kept in the run's first event, so that whoever resumes,
+//! replays or forks it needs nothing but the log.
+
+use std::sync::Arc;
+
+use r1_event::payload::Raw;
+use r1_protocol::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::policy::{ApprovalMode, Policy};
+use crate::price::Price;
+use crate::provider::{ProviderConfig, Scenario};
+use crate::tool::ToolSpec;
+
+/// How a run is to be carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunSpec {
+    /// A session stays open after an answer; a task ends with it.
+    pub interactive: bool,
+    /// Nobody is there to answer: what would be asked is refused.
+    pub unattended: bool,
+    /// How much is allowed without asking.
+    pub approval: ApprovalMode,
+    /// How long an approval waits; 0 means for ever.
+    pub approval_timeout_s: u64,
+    /// The rules for tool calls.
+    pub policy: Policy,
+    /// Where the model is and how to talk to it; neither its key nor any header.
+    pub provider: ProviderConfig,
+    /// What a scripted model says.
+    pub scenario: Option<Arc<Scenario>>,
+    /// Parameters for the model, as given.
+    pub params: Map<String, Value>,
+    /// What its tokens cost, if known.
+    pub price: Option<Price>,
+    /// What the run may use up.
+    pub budget: Budget,
+    /// Model calls after which the run fails.
+    pub max_turns: u64,
+    /// The most the model may say in one turn.
+    pub max_output_tokens: u64,
+    /// How much conversation the model takes; what is more is compacted.
+    pub context_tokens: u64,
+    /// Attempts at one turn before it has failed.
+    pub max_attempts: u64,
+    /// Events between two checkpoints of a run that is busy.
+    pub checkpoint_events: u64,
+    /// What the model may call.
+    pub tools: Vec<ToolSpec>,
+    /// How programs are confined.
+    pub sandbox: SandboxWish,
+    /// Servers whose tools are offered too.
+    pub mcp_servers: Vec<Value>,
+    /// Whether pieces of reasoning are recorded as they come.
+    pub thinking_deltas: bool,
+}
+
+impl Default for RunSpec {
+    /// The values that hold where nothing else is said.
+    fn default() -> Self {
+        Self {
+            interactive: false,
+            unattended: false,
+            approval: ApprovalMode::default(),
+            approval_timeout_s: 86_400,
+            policy: Policy::default(),
+            provider: ProviderConfig::scripted(),
+            scenario: None,
+            params: Map::new(),
+            price: None,
+            budget: Budget { warning_pct: vec![80], ..Budget::default() },
+            max_turns: 200,
+            max_output_tokens: 16_000,
+            context_tokens: 180_000,
+            max_attempts: 3,
+            checkpoint_events: 200,
+            tools: Vec::new(),
+            sandbox: SandboxWish::default(),
+            mcp_servers: Vec::new(),
+            thinking_deltas: false,
+        }
+    }
+}
+
+impl RunSpec {
+    /// As it is kept in the log.
+    #[must_use]
+    pub fn to_raw(&self) -> Raw {
+        json::to_raw(self)
+    }
+
+    /// As the log has it; a log without one gets the usual values.
+    #[must_use]
+    pub fn from_raw(raw: Option<&Raw>) -> Self {
+        raw.and_then(json::read).unwrap_or_default()
+    }
+}
+
+/// Limits of a run; 0 means none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Micro-dollars.
+    pub micros_usd: u64,
+    /// Tokens in.
+    pub input_tokens: u64,
+    /// Tokens out.
+    pub output_tokens: u64,
+    /// Model calls.
+    pub turns: u64,
+    /// Milliseconds while running.
+    pub wall_clock_ms: u64,
+    /// Percentages of the money at which a warning is written.
+    pub warning_pct: Vec<u64>,
+}
+
+/// How a run's programs are to be confined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SandboxWish {
+    /// Whether programs may use the network.
+    pub network: bool,
+    /// Whether they may only look at the workspace.
+    pub read_only: bool,
+    /// Whether a run without any confinement is refused.
+    pub require: bool,
+}

@@ -1,0 +1,173 @@
+//! Carries out what the loop decides: appends its events, makes the model and tool calls, takes commands.
+//!
+//! - [`Engine`]: what all runs of a process share; [`Engine::work`] takes a run and works on it until it
+//!   ends, is handed over, or is lost to another process.
+//! - `runner`: the one task that owns a run while it is worked on.
+//! - `turn`, `call`: one model call, one tool call, as tasks of their own.
+//! - `seam`: how a run is taken over from a process that is gone.
+
+mod call;
+mod claim;
+mod runner;
+mod seam;
+mod turn;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use r1_event::{Kind, RunId};
+use r1_receipt::key::SecretKey;
+use r1_store::SharedStore;
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::{FoldError, RunSpec, Toolset};
+use crate::provider::{Provider, ProviderError};
+use crate::redact::Redactor;
+use crate::sandbox::Sandbox;
+use crate::snapshot::Snapshots;
+use crate::workspace::Workspace;
+use crate::writer::WriterError;
+
+pub use claim::{claim_for_append, pause_abandoned, release_the_dead};
+
+/// How often a lease is renewed.
+pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
+
+/// A worker that could not renew for this long stops by itself, before anyone can take over.
+pub(crate) const SELF_FENCE: Duration = Duration::from_secs(25);
+
+/// How the world looks to a run: filled in by whoever starts the process.
+pub trait World: Send + Sync {
+    /// The model of a run.
+    fn provider(&self, spec: &RunSpec) -> Result<Arc<dyn Provider>, ProviderError>;
+
+    /// The tools of a run, connected to whatever they need.
+    fn tools<'a>(&'a self, spec: &'a RunSpec) -> futures_util::future::BoxFuture<'a, Connected>;
+
+    /// How its programs are confined.
+    fn sandbox(&self, spec: &RunSpec, workspace: &Workspace) -> Result<Sandbox, crate::sandbox::SandboxUnavailable>;
+}
+
+/// Tools, and what could not be had.
+pub struct Connected {
+    /// The tools.
+    pub tools: Toolset,
+    /// Names of tools or servers that are not there, and why.
+    pub missing: Vec<(String, String)>,
+}
+
+/// What all runs of a process share.
+pub struct Engine {
+    store: SharedStore,
+    world: Arc<dyn World>,
+    redactor: Arc<Redactor>,
+    snapshots: Snapshots,
+    key: Option<SecretKey>,
+    instance: String,
+}
+
+/// How a stretch of work on a run came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The run is over.
+    Ended(Kind),
+    /// It was asked to stop and gave the run back; another worker may go on.
+    HandedOver,
+    /// It is a session with nothing to do, and was asked to stop.
+    Idle,
+}
+
+/// Why work on a run stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Its history cannot be read.
+    #[error(transparent)]
+    History(#[from] crate::history::HistoryError),
+    /// Its log cannot be gone on with.
+    #[error(transparent)]
+    Fold(#[from] FoldError),
+    /// Its log cannot be written.
+    #[error(transparent)]
+    Writer(#[from] WriterError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] r1_store::StoreError),
+    /// It is held back until it is released.
+    #[error("the run is held back; release it first")]
+    Held,
+    /// It has ended.
+    #[error("the run has ended")]
+    Ended,
+    /// It records another agent: only its recorder adds to it.
+    #[error("the run records another agent; only its recorder can add to it")]
+    Recorded,
+    /// Its lease could not be renewed in time.
+    #[error("the lease could not be renewed in time; the work was stopped before another could take over")]
+    LeaseLost,
+    /// No random numbers.
+    #[error(transparent)]
+    NoRandomness(#[from] crate::world::NoRandomness),
+}
+
+impl Engine {
+    /// An engine for runs in `store`. With a key, runs are sealed when they end.
+    pub fn new(
+        store: SharedStore,
+        world: Arc<dyn World>,
+        redactor: Arc<Redactor>,
+        snapshots: PathBuf,
+        key: Option<SecretKey>,
+        instance: String,
+    ) -> Self {
+        Self { store, world, redactor, snapshots: Snapshots::at(snapshots), key, instance }
+    }
+
+    /// Where the runs are.
+    #[must_use]
+    pub const fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
+    /// The name of this process in leases and logs.
+    #[must_use]
+    pub fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// Finds secrets.
+    #[must_use]
+    pub const fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
+    }
+
+    /// Saved workspaces.
+    #[must_use]
+    pub const fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    /// The key that seals.
+    #[must_use]
+    pub const fn key(&self) -> Option<&SecretKey> {
+        self.key.as_ref()
+    }
+
+    /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
+    pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
+        let claimed = claim::claim(self, run, why).await?;
+        match runner::Runner::new(self, claimed).await? {
+            Some(runner) => runner.run(stop).await,
+            None => Ok(Outcome::Ended(Kind::RunFailed)),
+        }
+    }
+}
+
+/// Why a worker takes a run.
+#[derive(Clone, Debug, Default)]
+pub struct Claim {
+    /// A person asked for it: also a session whose worker died goes on.
+    pub by_operator: bool,
+    /// What the person adds.
+    pub message: Option<String>,
+}

@@ -1,0 +1,614 @@
+//! The one task that owns a run while it is worked on.
+//!
+//! It goes round: take what came from outside, let the loop say what follows, append both in one batch,
+//! and see that the work the loop waits for is under way. Nothing else writes to the run.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use r1_event::{Batch, Payload, UnixNanos, payload};
+use r1_protocol::data::{self, EventData};
+use r1_protocol::{event_id, json};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+use super::call::{self, Job};
+use super::claim::Claimed;
+use super::turn::{self, Answered};
+use super::{Engine, EngineError, Outcome, RENEW_EVERY, SELF_FENCE};
+use crate::agent::command::{self, Command};
+use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
+use crate::artifact::Artifacts;
+use crate::emit::{EmitRequest, Emission, Emitter};
+use crate::model::{Block, ModelRequest};
+use crate::provider::{Provider, ProviderError, ProviderFailure};
+use crate::sandbox::Sandbox;
+use crate::tool::ToolContext;
+use crate::workspace::Workspace;
+use crate::world;
+use crate::writer::{RunWriter, WriterError};
+
+/// Events that tools may have waiting for the log.
+const QUEUE: usize = 256;
+
+/// How long calls may finish when the process is asked to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often commands are looked for when no wake-up comes.
+const POLL: Duration = Duration::from_secs(1);
+
+pub(super) struct Runner<'e> {
+    engine: &'e Engine,
+    state: RunState,
+    writer: RunWriter,
+    tools: Toolset,
+    tool_names: Arc<[String]>,
+    provider: Result<Arc<dyn Provider>, ProviderError>,
+    workspace: Arc<Workspace>,
+    sandbox: Arc<Sandbox>,
+    emitter: Emitter,
+    requests: mpsc::Receiver<EmitRequest>,
+    tasks: JoinSet<Work>,
+    under_way: BTreeMap<Effect, Task>,
+    names: HashMap<Id, Effect>,
+    /// Inputs as the model wrote them. The log has them without secrets.
+    real_inputs: HashMap<String, Value>,
+    /// When the provider wants to be asked again.
+    retry_after: Option<Duration>,
+    /// A command that ends the exchange or the run, once all work has stopped.
+    ending: Option<Ending>,
+    renewed: Instant,
+}
+
+struct Task {
+    id: Id,
+    cancel: CancellationToken,
+}
+
+struct Ending {
+    id: String,
+    command: Command,
+}
+
+/// What a task brings back.
+enum Work {
+    Answer(Answered),
+    Event(Payload),
+}
+
+impl<'e> Runner<'e> {
+    /// Gets everything ready. `None` if the run has just failed because something it needs is not there.
+    pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Option<Self>, EngineError> {
+        let Claimed { mut state, mut writer } = claimed;
+        let spec = state.spec.clone();
+        let room = room(engine, &state);
+        let connected = engine.world.tools(&spec).await;
+        let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
+        if let Err((code, message)) = &room {
+            events.push(failed(&state, code, message));
+        }
+        super::claim::commit(engine, &mut writer, &mut state, events).await?;
+        let Ok((workspace, sandbox)) = room else {
+            writer.close().await?;
+            return Ok(None);
+        };
+        let (emitter, requests) = Emitter::channel(QUEUE);
+        Ok(Some(Self {
+            engine,
+            state,
+            writer,
+            tool_names: connected.tools.specs().map(|spec| spec.name.clone()).collect(),
+            tools: connected.tools,
+            provider: engine.world.provider(&spec),
+            workspace: Arc::new(workspace),
+            sandbox: Arc::new(sandbox),
+            emitter,
+            requests,
+            tasks: JoinSet::new(),
+            under_way: BTreeMap::new(),
+            names: HashMap::new(),
+            real_inputs: HashMap::new(),
+            retry_after: None,
+            ending: None,
+            renewed: Instant::now(),
+        }))
+    }
+
+    /// Works until the run ends or `stop` is called.
+    pub(super) async fn run(mut self, stop: CancellationToken) -> Result<Outcome, EngineError> {
+        let mut commands = self.engine.store.watch_commands(&self.state.run);
+        let mut renewal = tokio::time::interval(RENEW_EVERY);
+        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        self.commit(Vec::new(), None).await?;
+        self.take_commands().await?;
+        loop {
+            if let Some(kind) = self.state.terminal {
+                self.stop_all().await;
+                self.writer.close().await?;
+                return Ok(Outcome::Ended(kind));
+            }
+            self.see_to_the_work().await?;
+            if self.finish_ending().await? {
+                continue;
+            }
+            let deadline = self.state.next_deadline().map_or(Duration::from_secs(3600), until);
+            // Every arm is cancel-safe: a queue, a join set, watches and timers.
+            tokio::select! {
+                Some(request) = self.requests.recv() => self.take_emissions(request).await?,
+                Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
+                _ = commands.arrived() => self.take_commands().await?,
+                () = tokio::time::sleep(POLL) => self.take_commands().await?,
+                () = tokio::time::sleep(deadline) => self.lapse().await?,
+                _ = renewal.tick() => self.renew().await?,
+                () = stop.cancelled() => return self.hand_over().await,
+            }
+        }
+    }
+
+    /// Appends what came from outside and all that the loop says to it, as one batch.
+    async fn commit(&mut self, inputs: Vec<Emission>, settles: Option<&str>) -> Result<Vec<String>, EngineError> {
+        let mut batch = self.writer.batch();
+        let mut ids = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            ids.push(self.stage(&mut batch, input)?);
+        }
+        if self.ending.is_none() {
+            while let Some(payload) = self.state.decide(&self.tools) {
+                self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+            }
+        }
+        if let Some(id) = settles {
+            batch.settle(id);
+        }
+        if !batch.records().is_empty() {
+            self.writer.append_batch(batch).await?;
+        }
+        Ok(ids)
+    }
+
+    /// Gives an event its place, and takes it into the state. Gives its id.
+    fn stage(&mut self, batch: &mut Batch, emission: Emission) -> Result<String, EngineError> {
+        let payload = self.engine.redactor.payload(emission.payload);
+        let ts = world::now();
+        let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
+        for blob in emission.blobs {
+            batch.reference_blob(seq, blob);
+        }
+        let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
+        self.state.apply(Place { seq, ts, hash }, &payload);
+        Ok(event_id(ts, hash))
+    }
+
+    async fn input(&mut self, payload: Payload) -> Result<(), EngineError> {
+        self.commit(vec![Emission { payload, blobs: Vec::new() }], None).await.map(drop)
+    }
+
+    async fn inputs(&mut self, payloads: Vec<Payload>) -> Result<(), EngineError> {
+        let emissions = payloads.into_iter().map(|payload| Emission { payload, blobs: Vec::new() }).collect();
+        self.commit(emissions, None).await.map(drop)
+    }
+
+    /// Takes all events that wait, as one batch.
+    async fn take_emissions(&mut self, first: EmitRequest) -> Result<(), EngineError> {
+        let mut waiting = Vec::new();
+        let mut inputs = Vec::new();
+        let mut next = Some(first);
+        while let Some(request) = next {
+            waiting.push((request.events.len(), request.done));
+            inputs.extend(request.events);
+            next = if inputs.len() < QUEUE { self.requests.try_recv().ok() } else { None };
+        }
+        let mut ids = self.commit(inputs, None).await?.into_iter();
+        for (count, done) in waiting {
+            // Whoever asked may be gone by now; its event is written all the same.
+            let _ = done.send(ids.by_ref().take(count).collect());
+        }
+        Ok(())
+    }
+
+    /// Starts what must be under way and is not, and stops what is and must not be.
+    async fn see_to_the_work(&mut self) -> Result<(), EngineError> {
+        loop {
+            let wanted = if self.ending.is_some() { Vec::new() } else { self.state.effects(&self.tools) };
+            for (effect, task) in &self.under_way {
+                if !wanted.contains(effect) {
+                    task.cancel.cancel();
+                }
+            }
+            let Some(delay) = wanted.iter().find_map(|effect| match effect {
+                Effect::Delay { attempt, .. } => Some(*attempt),
+                _ => None,
+            }) else {
+                for effect in wanted {
+                    if !self.under_way.contains_key(&effect) {
+                        self.start(effect);
+                    }
+                }
+                return Ok(());
+            };
+            let chance = u64::from_le_bytes(world::random::<8>()?);
+            let delay = turn::retry_delay(delay.saturating_sub(1), self.retry_after.take(), chance);
+            self.input(Payload::SideEffectRecorded(payload::SideEffectRecorded {
+                name: crate::agent::RETRY_DELAY.into(),
+                value: json::to_raw(&u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)),
+                ..Default::default()
+            }))
+            .await?;
+        }
+    }
+
+    fn start(&mut self, effect: Effect) {
+        let cancel = CancellationToken::new();
+        let handle = match &effect {
+            Effect::Model { .. } => {
+                let (ask, cancel) = (self.model_call(), cancel.clone());
+                // An answer that nobody waits for any more is not drained: dropping the call ends it.
+                self.tasks.spawn(async move {
+                    let stopped = Answered { result: Err(stopped()), took: Duration::ZERO };
+                    Work::Answer(cancel.run_until_cancelled(ask).await.unwrap_or(stopped))
+                })
+            }
+            Effect::Prepare { call_id } => {
+                let (job, context) = (self.job(call_id), self.context(cancel.clone()));
+                match job {
+                    Some(job) => self.tasks.spawn(async move { Work::Event(job.prepare(context).await) }),
+                    None => return,
+                }
+            }
+            Effect::Run { call_id, .. } => {
+                let (job, context, names) = (self.job(call_id), self.context(cancel.clone()), self.tool_names.clone());
+                match job {
+                    Some(job) => self.tasks.spawn(async move { Work::Event(job.run(context, names).await) }),
+                    None => return,
+                }
+            }
+            Effect::Checkpoint => {
+                let (snapshots, workspace) = (self.engine.snapshots.clone(), self.workspace.clone());
+                let at_sequence = self.state.last.get() - 1;
+                self.tasks.spawn(async move {
+                    let workspace_revision = snapshots.save(workspace.root()).await;
+                    Work::Event(checkpoint(at_sequence, workspace_revision))
+                })
+            }
+            Effect::Delay { .. } => return,
+        };
+        self.names.insert(handle.id(), effect.clone());
+        self.under_way.insert(effect, Task { id: handle.id(), cancel });
+    }
+
+    fn model_call(&self) -> impl Future<Output = Answered> + Send + 'static {
+        let state = &self.state;
+        let turn = state.turn.as_ref();
+        let retry_at = turn.and_then(|turn| turn.retry_at);
+        let request = ModelRequest {
+            model: state.model.clone(),
+            system: state.system.clone(),
+            messages: state.conversation.messages().clone(),
+            tools: self.tools.specs().cloned().collect(),
+            max_output_tokens: state.max_output_tokens(),
+            params: state.spec.params.clone(),
+            turn_index: turn.map_or(0, |turn| turn.index),
+            attempt: turn.map_or(1, |turn| turn.failures + 1),
+            attachments: Arc::default(),
+        };
+        let (provider, events, redactor) = (self.provider.clone(), self.emitter.clone(), self.engine.redactor.clone());
+        let (store, thinking_deltas) = (self.engine.store.clone(), state.spec.thinking_deltas);
+        async move {
+            if let Some(at) = retry_at {
+                tokio::time::sleep(until(at)).await;
+            }
+            match provider {
+                Ok(provider) => {
+                    let request = with_attachments(request, &store).await;
+                    turn::ask(provider, request, events, redactor, thinking_deltas).await
+                }
+                Err(error) => Answered { result: Err(error), took: Duration::ZERO },
+            }
+        }
+    }
+
+    fn job(&self, call_id: &str) -> Option<Job> {
+        let call = self.state.call(call_id)?;
+        Some(Job::new(&self.state, call, &self.tools, self.real_inputs.get(call_id)))
+    }
+
+    fn context(&self, cancel: CancellationToken) -> ToolContext {
+        ToolContext {
+            workspace: self.workspace.clone(),
+            sandbox: self.sandbox.clone(),
+            events: self.emitter.clone(),
+            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone()),
+            redactor: self.engine.redactor.clone(),
+            cancel,
+        }
+    }
+
+    async fn task_ended(&mut self, done: Result<(Id, Work), JoinError>) -> Result<(), EngineError> {
+        let (id, work) = match done {
+            Ok((id, work)) => (id, Some(work)),
+            Err(err) => (err.id(), None),
+        };
+        let Some(effect) = self.names.remove(&id) else { return Ok(()) };
+        self.under_way.retain(|_, task| task.id != id);
+        match (effect, work) {
+            (Effect::Model { turn_id, .. }, work) => {
+                let answered = match work {
+                    Some(Work::Answer(answered)) => answered,
+                    _ => Answered { result: Err(defect()), took: Duration::ZERO },
+                };
+                self.answered(&turn_id, answered).await
+            }
+            (Effect::Run { call_id, .. }, None) => {
+                let event = self.state.call(&call_id).map(call::panicked);
+                self.inputs(event.into_iter().collect()).await
+            }
+            (Effect::Run { call_id, .. }, Some(Work::Event(event))) => {
+                // A call that was closed meanwhile has its end in the log already.
+                let open = self.state.call(&call_id).is_some_and(|call| matches!(call.stage, Stage::Running { .. }));
+                if open { self.input(event).await } else { Ok(()) }
+            }
+            (Effect::Prepare { call_id }, Some(Work::Event(event))) => {
+                let waits = self.state.call(&call_id).is_some_and(|call| call.prepared.is_none());
+                if waits { self.input(event).await } else { Ok(()) }
+            }
+            (Effect::Prepare { call_id }, None) => {
+                self.input(Payload::SideEffectRecorded(payload::SideEffectRecorded {
+                    name: crate::agent::TOOL_PREPARED.into(),
+                    value: json::to_raw(&serde_json::json!({
+                        "tool_call_id": call_id,
+                        "error": "the tool failed with a defect of its own",
+                    })),
+                    ..Default::default()
+                }))
+                .await
+            }
+            (Effect::Checkpoint, Some(Work::Event(event))) => self.input(event).await,
+            (Effect::Checkpoint, _) => self.input(checkpoint(self.state.last.get() - 1, None)).await,
+            (_, _) => Ok(()),
+        }
+    }
+
+    async fn answered(&mut self, turn_id: &str, answered: Answered) -> Result<(), EngineError> {
+        let Some(turn) = self.state.turn.clone().filter(|turn| turn.turn_id == turn_id) else { return Ok(()) };
+        if self.ending.is_some() {
+            return Ok(());
+        }
+        let events = match &answered.result {
+            Ok(response) => {
+                for block in &response.blocks {
+                    if let Block::ToolUse(call) = block {
+                        self.real_inputs.insert(call.call_id.clone(), call.input.clone());
+                    }
+                }
+                turn::answer_events(&self.state, &turn, response, answered.took)
+            }
+            Err(error) => {
+                self.retry_after = error.retry_after;
+                turn::failure_events(&self.state, &turn, error)
+            }
+        };
+        self.inputs(events).await
+    }
+
+    /// Carries out what was asked of the run since the last look.
+    async fn take_commands(&mut self) -> Result<(), EngineError> {
+        if self.ending.is_some() || self.state.terminal.is_some() {
+            return Ok(());
+        }
+        for waiting in self.engine.store.commands(&self.state.run).await? {
+            let Ok(command) = serde_json::from_slice::<Command>(&waiting.body) else {
+                self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
+                continue;
+            };
+            match command::respond(&self.state, &command) {
+                // Whoever asked finds the command gone and the run as it is, and sees why.
+                Err(_) => {
+                    self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
+                }
+                Ok(_) if matches!(command, Command::Cancel { .. } | Command::Interrupt { .. }) => {
+                    self.ending = Some(Ending { id: waiting.id, command });
+                    return Ok(());
+                }
+                Ok(events) => {
+                    self.remember_edit(&command);
+                    let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
+                    self.commit(emissions.collect(), Some(&waiting.id)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn remember_edit(&mut self, command: &Command) {
+        if let Command::Resolve { approval_id, edited_input: Some(input), .. } = command
+            && let Some((_, call)) = self.state.approvals().find(|(id, _)| id == approval_id)
+        {
+            self.real_inputs.insert(call.call_id.clone(), input.clone());
+        }
+    }
+
+    /// Once all work has stopped, a cancelled run is closed. True if that was done now.
+    async fn finish_ending(&mut self) -> Result<bool, EngineError> {
+        if self.ending.is_none() || self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
+            return Ok(false);
+        }
+        let Some(Ending { id, command }) = self.ending.take() else { return Ok(false) };
+        match command::respond(&self.state, &command) {
+            Ok(events) => {
+                let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
+                self.commit(emissions.collect(), Some(&id)).await?;
+            }
+            Err(_) => {
+                self.engine.store.withdraw_command(&self.state.run, &id).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What lapses by itself has lapsed.
+    async fn lapse(&mut self) -> Result<(), EngineError> {
+        let now = world::now();
+        let mut events = Vec::new();
+        for call in &self.state.calls {
+            if let Stage::Waiting { approval_id, expires_at: Some(at), .. } = &call.stage
+                && *at <= now
+            {
+                let timed_out = data::ApprovalTimedOut {
+                    approval_id: approval_id.clone(),
+                    after_seconds: self.state.spec.approval_timeout_s,
+                    ..Default::default()
+                };
+                events.push(timed_out.to_payload());
+            }
+        }
+        events.extend(self.state.out_of_time(now));
+        self.inputs(events).await
+    }
+
+    async fn renew(&mut self) -> Result<(), EngineError> {
+        match self.writer.renew().await {
+            Ok(()) => self.renewed = Instant::now(),
+            Err(WriterError::Store(_) | WriterError::Lease(r1_store::LeaseError::Store(_)))
+                if self.renewed.elapsed() < SELF_FENCE => {}
+            Err(_) => {
+                self.stop_all().await;
+                return Err(EngineError::LeaseLost);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the run back: what runs may finish for a while, then it is left to whoever comes next.
+    async fn hand_over(mut self) -> Result<Outcome, EngineError> {
+        if self.state.is_idle() {
+            self.writer.close().await?;
+            return Ok(Outcome::Idle);
+        }
+        let patience = tokio::time::Instant::now() + PATIENCE;
+        while self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
+            let calls = |runner: &Self| runner.state.terminal.is_none();
+            tokio::select! {
+                Some(request) = self.requests.recv() => self.take_emissions(request).await?,
+                Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
+                () = tokio::time::sleep_until(patience) => break,
+            }
+            if !calls(&self) {
+                break;
+            }
+        }
+        if let Some(kind) = self.state.terminal {
+            self.writer.close().await?;
+            return Ok(Outcome::Ended(kind));
+        }
+        let mut events = Vec::new();
+        if let Some(turn) = &self.state.turn {
+            events.push(Payload::TurnFailed(payload::TurnFailed {
+                turn_id: Some(turn.turn_id.clone()),
+                turn_index: Some(turn.index),
+                code: Some("handed_over".into()),
+                message: Some("the process was asked to stop".into()),
+                will_retry: Some(true),
+                attempt: Some(turn.failures + 1),
+                ..Default::default()
+            }));
+        }
+        let handed_over = data::RunHandedOver {
+            worker_id: self.engine.instance.clone(),
+            reason: "shutdown".into(),
+            ..Default::default()
+        };
+        events.push(handed_over.to_payload());
+        self.stop_all().await;
+        let mut batch = self.writer.batch();
+        for payload in events {
+            self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+        }
+        self.writer.append_batch(batch).await?;
+        self.writer.close().await?;
+        Ok(Outcome::HandedOver)
+    }
+
+    /// Stops all work and waits until it has stopped; what it still has to say is not taken.
+    async fn stop_all(&mut self) {
+        self.under_way.values().for_each(|task| task.cancel.cancel());
+        self.requests.close();
+        while self.requests.recv().await.is_some() {}
+        while self.tasks.join_next().await.is_some() {}
+        self.under_way.clear();
+    }
+}
+
+/// Where a run works, and how its programs are confined.
+fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox), (&'static str, String)> {
+    let path = &state.workspace_path;
+    let workspace = Workspace::open(Path::new(path))
+        .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
+    let sandbox =
+        engine.world.sandbox(&state.spec, &workspace).map_err(|err| ("sandbox_unavailable", err.to_string()))?;
+    Ok((workspace, sandbox))
+}
+
+fn unavailable(tool_name: &str, reason: &str) -> Payload {
+    let (tool_name, reason) = (tool_name.to_owned(), reason.to_owned());
+    data::ErrorToolUnavailable { tool_name, reason, ..Default::default() }.to_payload()
+}
+
+fn failed(state: &RunState, code: &str, message: &str) -> Payload {
+    Payload::RunFailed(payload::RunFailed {
+        error: message.into(),
+        error_type: code.into(),
+        duration_ms: i64::try_from(state.duration_ms()).unwrap_or(i64::MAX),
+        retriable: Some(true),
+        turns: Some(state.spent.turns),
+        ..Default::default()
+    })
+}
+
+fn checkpoint(at_sequence: u64, workspace_revision: Option<String>) -> Payload {
+    data::RunCheckpointSaved {
+        checkpoint_id: world::new_id("ckpt"),
+        at_sequence: Some(at_sequence),
+        workspace_revision,
+        ..Default::default()
+    }
+    .to_payload()
+}
+
+/// The contents of what people attached, for providers that want them in the request.
+async fn with_attachments(mut request: ModelRequest, store: &r1_store::SharedStore) -> ModelRequest {
+    use futures_util::TryStreamExt;
+    let blocks = request.messages.iter().flat_map(|message| &message.blocks);
+    let digests: Vec<_> = blocks
+        .filter_map(|block| if let Block::Attachment { digest, .. } = block { Some(*digest) } else { None })
+        .collect();
+    let mut contents = HashMap::new();
+    for digest in digests {
+        if let Ok(content) = store.blobs().get(digest).await
+            && let Ok(pieces) = content.try_collect::<Vec<_>>().await
+        {
+            contents.insert(digest, pieces.concat().into());
+        }
+    }
+    request.attachments = Arc::new(contents);
+    request
+}
+
+/// How long until `at`; nothing if it is past.
+fn until(at: UnixNanos) -> Duration {
+    Duration::from_nanos(u64::try_from(at.0.saturating_sub(world::now().0)).unwrap_or(0))
+}
+
+fn stopped() -> ProviderError {
+    let message = "the call was stopped".to_owned();
+    ProviderError { kind: ProviderFailure::Unreachable, status: 0, message, retry_after: None }
+}
+
+fn defect() -> ProviderError {
+    let message = "the provider failed with a defect of its own".to_owned();
+    ProviderError { kind: ProviderFailure::Malformed, status: 0, message, retry_after: None }
+}
+

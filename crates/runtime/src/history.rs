@@ -1,0 +1,94 @@
+//! What a run knows, read from its log and from those it goes on from.
+
+use futures_util::future::BoxFuture;
+use r1_event::{Record, RunId, Seq, Version};
+use r1_store::{PageLimit, SharedStore, StoreError};
+
+use crate::agent::{FoldError, RunState};
+
+/// How many runs may stand behind each other: a fork of a fork of a fork.
+const MAX_DEPTH: usize = 64;
+
+/// Why a run's history cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    /// The store failed, or has no such run.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The log cannot be folded.
+    #[error("run {run} cannot be gone on with")]
+    Fold {
+        /// Which run.
+        run: RunId,
+        /// Why.
+        #[source]
+        source: FoldError,
+    },
+    /// A chain of forks without an end.
+    #[error("run {run} goes on from more runs than can be followed")]
+    TooDeep {
+        /// Which run.
+        run: RunId,
+    },
+}
+
+/// The state of a run as it is now.
+pub async fn load(store: &SharedStore, run: &RunId) -> Result<RunState, HistoryError> {
+    load_until(store, run, None, 0).await
+}
+
+/// The state of a run as it was after the event `last`.
+pub async fn load_at(store: &SharedStore, run: &RunId, last: Seq) -> Result<RunState, HistoryError> {
+    load_until(store, run, Some(last), 0).await
+}
+
+fn load_until<'a>(
+    store: &'a SharedStore,
+    run: &'a RunId,
+    last: Option<Seq>,
+    depth: usize,
+) -> BoxFuture<'a, Result<RunState, HistoryError>> {
+    Box::pin(async move {
+        if depth > MAX_DEPTH {
+            return Err(HistoryError::TooDeep { run: run.clone() });
+        }
+        let mut state: Option<RunState> = None;
+        let mut next = Seq::FIRST;
+        loop {
+            let page = store.read(run, next, PageLimit::BULK).await?;
+            let ended = page.is_empty();
+            for record in page {
+                let (place, payload) = read(run, &record)?;
+                if last.is_some_and(|last| place.seq > last) {
+                    return state.ok_or_else(|| StoreError::NoRun { run: run.clone() }.into());
+                }
+                next = place.seq.next();
+                match &mut state {
+                    Some(state) => state.apply(place, &payload),
+                    None => {
+                        let failed = |source| HistoryError::Fold { run: run.clone(), source };
+                        let begun = RunState::begin(place, run.clone(), &payload).map_err(failed)?;
+                        state = Some(match &begun.origin {
+                            None => begun,
+                            Some(origin) => {
+                                let source = load_until(store, &origin.run, Some(origin.seq), depth + 1).await?;
+                                RunState::continue_from(source, place, run.clone(), &payload).map_err(failed)?
+                            }
+                        });
+                    }
+                }
+            }
+            if ended {
+                return state.ok_or_else(|| StoreError::NoRun { run: run.clone() }.into());
+            }
+        }
+    })
+}
+
+fn read(run: &RunId, record: &Record) -> Result<(crate::agent::Place, r1_event::Payload), HistoryError> {
+    let read = match record.version() {
+        Some(Version::V2) => RunState::read(record),
+        Some(Version::V1) | None => Err(FoldError::Foreign),
+    };
+    read.map_err(|source| HistoryError::Fold { run: run.clone(), source })
+}

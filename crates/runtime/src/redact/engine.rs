@@ -1,0 +1,219 @@
+//! One pass over a text that finds every place where a secret may stand, and a closer look at each.
+
+use std::fmt;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Input};
+
+use super::assignment::{self, Named};
+use super::custom::Custom;
+use super::key::{Mark, RedactionKey};
+use super::known::{self, Form, Secrets};
+use super::look::{Look, NeedMore, Reached};
+use super::{RedactorError, entropy, token};
+
+/// Who found a secret; of several, the first here gives the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Detector {
+    Known,
+    Token,
+    Custom,
+    Assignment,
+    Entropy,
+}
+
+impl fmt::Display for Detector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Known => "known",
+            Self::Token => "token",
+            Self::Custom => "custom",
+            Self::Assignment => "assignment",
+            Self::Entropy => "entropy",
+        })
+    }
+}
+
+/// A secret in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Span {
+    pub(super) place: Reached,
+    pub(super) detector: Detector,
+    /// The secret's mark, where it is not that of the text itself.
+    pub(super) mark: Option<Mark>,
+}
+
+impl Span {
+    const fn new(detector: Detector, place: Reached) -> Self {
+        Self { place, detector, mark: None }
+    }
+}
+
+/// What a scan found.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// In no order, and overlapping.
+    pub(super) spans: Vec<Span>,
+    /// Before this place everything is decided.
+    pub(super) undecided: usize,
+}
+
+/// Which detectors look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All of them.
+    All,
+    /// Those that find in a piece of a text only what they find in the whole: for pieces of a stream
+    /// that was redacted before it was cut, where no mark may appear that the stream does not have.
+    ContextFree,
+}
+
+/// A place that deserves a closer look.
+#[derive(Clone, Copy)]
+enum Anchor {
+    Known(usize),
+    Shape(usize),
+    Jwt,
+    Pem,
+    Name,
+    Authorization,
+    Bearer,
+    Cookie,
+    UserInfo,
+}
+
+impl Anchor {
+    fn is_context_free(self) -> bool {
+        match self {
+            Self::Known(_) | Self::Pem => true,
+            Self::Shape(at) => token::SHAPES[at].is_context_free(),
+            Self::Jwt | Self::Name | Self::Authorization | Self::Bearer | Self::Cookie | Self::UserInfo => false,
+        }
+    }
+}
+
+/// All detectors.
+pub(super) struct Engine {
+    pub(super) key: RedactionKey,
+    custom: Custom,
+    forms: Vec<Form>,
+    anchors: Vec<Anchor>,
+    automaton: AhoCorasick,
+    /// The anchors' texts in lower case, sorted.
+    texts: Vec<Vec<u8>>,
+}
+
+impl Engine {
+    pub(super) fn new(key: RedactionKey, secrets: &Secrets) -> Result<Self, RedactorError> {
+        let forms = known::forms(&secrets.known, &key);
+        let mut table: Vec<(&[u8], Anchor)> = Vec::new();
+        table.extend(forms.iter().enumerate().map(|(at, form)| (form.anchor(), Anchor::Known(at))));
+        table.extend(token::SHAPES.iter().enumerate().map(|(at, shape)| (shape.prefix.as_bytes(), Anchor::Shape(at))));
+        table.extend(assignment::NAME_ANCHORS.iter().map(|name| (name.as_bytes(), Anchor::Name)));
+        table.extend([
+            (token::JWT.as_bytes(), Anchor::Jwt),
+            (token::PEM.as_bytes(), Anchor::Pem),
+            (assignment::AUTHORIZATION.as_bytes(), Anchor::Authorization),
+            (assignment::BEARER.as_bytes(), Anchor::Bearer),
+            (assignment::COOKIE.as_bytes(), Anchor::Cookie),
+            (assignment::SCHEME_END.as_bytes(), Anchor::UserInfo),
+        ]);
+        let automaton = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(table.iter().map(|(text, _)| text))
+            .map_err(|_| RedactorError::TooManySecrets)?;
+        let mut texts: Vec<_> = table.iter().map(|(text, _)| text.to_ascii_lowercase()).collect();
+        texts.sort();
+        let anchors = table.iter().map(|(_, anchor)| *anchor).collect();
+        let custom = Custom::new(&secrets.custom)?;
+        Ok(Self { key, custom, forms, anchors, automaton, texts })
+    }
+
+    /// Finds the secrets whose anchors stand at `from` or later. If the text is not `complete`, those
+    /// that begin at the result's `undecided` or later are to be looked for again when there is more.
+    pub(super) fn scan(&self, bytes: &[u8], from: usize, complete: bool, which: Which) -> Scan {
+        let mut undecided = if complete { bytes.len() } else { self.partial_anchor(bytes, from) };
+        let mut found = Vec::new();
+        for hit in self.automaton.find_overlapping_iter(Input::new(bytes).range(from..)) {
+            let anchor = self.anchors[hit.pattern().as_usize()];
+            if which == Which::ContextFree && !anchor.is_context_free() {
+                continue;
+            }
+            let look = Look::new(bytes, hit.start(), complete);
+            match self.look_closer(anchor, look, hit.end() - hit.start()) {
+                Ok(Some(span)) => found.push((hit.start(), span)),
+                Ok(None) => {}
+                Err(NeedMore) => undecided = undecided.min(hit.start()),
+            }
+        }
+        let decided = found.into_iter().filter(|(anchor, _)| *anchor < undecided);
+        Scan { spans: decided.map(|(_, span)| span).collect(), undecided }
+    }
+
+    /// Does the same with the operator's expressions, by lines: returns where the first line begins that
+    /// is not complete.
+    pub(super) fn scan_lines(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        complete: bool,
+        which: Which,
+        found: impl FnMut(Reached),
+    ) -> usize {
+        match which {
+            Which::All => self.custom.scan(bytes, from, complete, found),
+            Which::ContextFree => bytes.len(),
+        }
+    }
+
+    /// Whether anything is found in a whole text.
+    pub(super) fn finds(&self, bytes: &[u8], which: Which) -> bool {
+        let mut is_found = !self.scan(bytes, 0, true, which).spans.is_empty();
+        if !is_found {
+            self.scan_lines(bytes, 0, true, which, |_| is_found = true);
+        }
+        is_found
+    }
+
+    fn look_closer(&self, anchor: Anchor, look: Look<'_>, anchor_len: usize) -> Result<Option<Span>, NeedMore> {
+        let named = |detector, place: Option<Reached>| place.map(|place| Span::new(detector, place));
+        Ok(match anchor {
+            Anchor::Known(at) => {
+                let form = &self.forms[at];
+                form.find(look)?.map(|place| Span { mark: Some(form.mark), ..Span::new(Detector::Known, place) })
+            }
+            Anchor::Shape(at) => named(Detector::Token, token::SHAPES[at].find(look)?),
+            Anchor::Jwt => named(Detector::Token, token::find_jwt(look)?),
+            Anchor::Pem => named(Detector::Token, token::find_pem(look)?),
+            Anchor::Name => {
+                let Some(name) = Named::around(look, anchor_len)? else { return Ok(None) };
+                match name.value()? {
+                    Some(place) => Some(Span::new(Detector::Assignment, place)),
+                    None => named(Detector::Entropy, entropy::find(name.behind())?),
+                }
+            }
+            Anchor::Authorization => named(Detector::Assignment, assignment::find_authorization(look)?),
+            Anchor::Bearer => named(Detector::Assignment, assignment::find_bearer(look)?),
+            Anchor::Cookie => named(Detector::Assignment, assignment::find_cookie(look)?),
+            Anchor::UserInfo => named(Detector::Assignment, assignment::find_userinfo(look)?),
+        })
+    }
+
+    /// Where a suffix begins that may become an anchor; the end if none does.
+    fn partial_anchor(&self, bytes: &[u8], from: usize) -> usize {
+        let longest = self.texts.iter().map(Vec::len).max().unwrap_or(0);
+        let start = bytes.len().saturating_sub(longest.saturating_sub(1)).max(from);
+        let tail = bytes[start..].to_ascii_lowercase();
+        let begins_anchor = |suffix: &[u8]| {
+            let at = self.texts.partition_point(|text| text.as_slice() < suffix);
+            self.texts.get(at).is_some_and(|text| text.starts_with(suffix))
+        };
+        (0..tail.len()).find(|at| begins_anchor(&tail[*at..])).map_or(bytes.len(), |at| start + at)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("known_forms", &self.forms.len()).field("custom", &self.custom).finish()
+    }
+}

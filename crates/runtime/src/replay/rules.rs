@@ -1,0 +1,139 @@
+//! Which events are the loop's own, and which may come at any moment.
+
+use r1_event::payload::{self, Typed};
+use r1_event::Payload;
+use r1_protocol::data::{self, EventData};
+use r1_protocol::json;
+
+use crate::agent::{RunState, Toolset};
+use crate::control::create::{hash, registry_hash, tool_schemas};
+use crate::model::Block;
+
+/// Whether an event may stand where the loop had something else to say: a control action, or a seam.
+pub(super) fn cuts_in(payload: &Payload) -> bool {
+    match payload {
+        Payload::RunCancelled(_) => true,
+        Payload::RunFailed(failed) => {
+            matches!(failed.error_type.as_str(), "crash_loop" | "workspace_failed" | "sandbox_unavailable" | "internal")
+        }
+        Payload::ToolCallFailed(failed) => {
+            failed.error_type == "cancelled" || failed.outcome.as_deref() == Some("unknown")
+        }
+        Payload::AssistantMessageCompleted(message) => message.stop_reason == "cancelled",
+        Payload::TurnFailed(failed) => failed.code.as_deref() == Some("handed_over"),
+        Payload::Typed(typed) => typed_cuts_in(typed),
+        _ => false,
+    }
+}
+
+fn typed_cuts_in(typed: &Typed) -> bool {
+    match typed.r#type.as_str() {
+        data::GapRunDisconnected::TYPE
+        | data::RunHandedOver::TYPE
+        | data::SessionInterrupted::TYPE
+        | data::ErrorToolUnavailable::TYPE => true,
+        data::ApprovalResolved::TYPE => {
+            data::ApprovalResolved::read(typed).is_some_and(|resolved| resolved.decision == data::Decision::Cancelled)
+        }
+        _ => false,
+    }
+}
+
+/// Whether only the loop writes such events.
+pub(super) fn is_the_loops(payload: &Payload) -> bool {
+    match payload {
+        Payload::TurnStarted(_)
+        | Payload::ToolCallScheduled(_)
+        | Payload::ContextTruncated(_)
+        | Payload::RunCompleted(_) => true,
+        Payload::BudgetExceeded(exceeded) => exceeded.limit != "wall_clock",
+        Payload::RunFailed(_) => !cuts_in(payload),
+        Payload::AssistantMessageCompleted(message) => message.stop_reason == "error",
+        Payload::Typed(typed) => matches!(
+            typed.r#type.as_str(),
+            data::ApprovalRequested::TYPE
+                | data::PolicyToolAllowed::TYPE
+                | data::PolicyToolBlocked::TYPE
+                | data::CostTick::TYPE
+                | data::CostBudgetWarning::TYPE
+        ),
+        _ => false,
+    }
+}
+
+/// What an event from outside says of earlier ones, said again from those.
+pub(super) fn restated(state: &RunState, payload: &Payload) -> Option<Payload> {
+    match payload {
+        Payload::AssistantMessageCompleted(message) if message.stop_reason != "cancelled" => {
+            let blocks = state.turn.as_ref()?.said();
+            let mut expected = message.clone();
+            expected.text = texts(&blocks);
+            expected.tool_uses = Some(blocks.iter().filter_map(planned).collect());
+            if message.cost_source.as_deref() == Some("price_book") {
+                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost_micros(&usage(message)));
+            }
+            Some(Payload::AssistantMessageCompleted(expected))
+        }
+        Payload::Typed(typed) if typed.r#type == data::AssistantFinalAnswer::TYPE => {
+            let mut expected = data::AssistantFinalAnswer::read(typed)?;
+            expected.summary = texts(&state.turn.as_ref()?.said());
+            Some(expected.to_payload())
+        }
+        _ => None,
+    }
+}
+
+/// A run's first event with all that follows from the rest of it, and from the tools of this R1, worked out anew.
+pub(super) fn first_event(payload: &Payload, tools: &Toolset) -> Option<Payload> {
+    let Payload::RunStarted(started) = payload else { return None };
+    let specs: Vec<_> = tools.specs().cloned().collect();
+    let schemas = tool_schemas(&specs);
+    let mut expected = started.clone();
+    expected.params_hash = Some(hash(started.params.bytes()));
+    expected.system_prompt_hash = Some(hash(started.system_prompt.as_bytes()));
+    expected.tool_registry_hash = Some(registry_hash(&schemas));
+    expected.tool_schemas = Some(schemas);
+    Some(Payload::RunStarted(expected))
+}
+
+/// Whether a payload has these bytes, but for what the chain itself puts into a terminal event.
+pub(super) fn same_bytes(expected: &Payload, bytes: &bytes::Bytes) -> bool {
+    let Ok(found) = Payload::decode(expected.kind(), bytes) else { return false };
+    let expected = match (expected.clone(), &found) {
+        (Payload::RunCompleted(body), Payload::RunCompleted(found)) => {
+            let (merkle_root, log_size) = (found.merkle_root.clone(), found.log_size);
+            Payload::RunCompleted(payload::RunCompleted { merkle_root, log_size, ..body })
+        }
+        (Payload::RunFailed(body), Payload::RunFailed(found)) => {
+            let (merkle_root, log_size) = (found.merkle_root.clone(), found.log_size);
+            Payload::RunFailed(payload::RunFailed { merkle_root, log_size, ..body })
+        }
+        (expected, _) => expected,
+    };
+    expected.encode() == *bytes
+}
+
+fn texts(blocks: &[&Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(text.as_str()) } else { None });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn planned(block: &&Block) -> Option<payload::PlannedToolUse> {
+    let Block::ToolUse(call) = block else { return None };
+    Some(payload::PlannedToolUse {
+        call_id: call.call_id.clone(),
+        tool: call.tool.clone(),
+        args: json::to_raw(&call.input),
+        ..Default::default()
+    })
+}
+
+fn usage(message: &payload::AssistantMessageCompleted) -> crate::model::Usage {
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    crate::model::Usage {
+        input_tokens: count(message.input_tokens),
+        output_tokens: count(message.output_tokens),
+        cache_read_tokens: count(message.cache_read_tokens),
+        cache_write_tokens: count(message.cache_create_tokens),
+    }
+}

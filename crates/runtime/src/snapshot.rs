@@ -1,0 +1,170 @@
+//! Workspaces as they were, kept in git's own object format beside the store.
+//!
+//! Each workspace has a bare repository of R1's own, so its files are saved whether or not it is under
+//! version control itself, and its own repository is never touched.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+/// Saved workspaces.
+#[derive(Clone, Debug)]
+pub struct Snapshots {
+    root: PathBuf,
+}
+
+/// A saved workspace cannot be brought back.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// No such snapshot here.
+    #[error("there is no snapshot `{revision}`")]
+    Unknown {
+        /// What was asked for.
+        revision: String,
+    },
+    /// git failed.
+    #[error("git could not restore the workspace: {message}")]
+    Git {
+        /// What it said.
+        message: String,
+    },
+    /// The directory cannot be made.
+    #[error("cannot create the workspace")]
+    Io(#[from] std::io::Error),
+}
+
+/// Says that a revision is a tree in R1's own repositories.
+const PREFIX: &str = "r1tree:";
+
+impl Snapshots {
+    /// Kept in this directory, which need not exist yet.
+    #[must_use]
+    pub const fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Saves a workspace, without what its `.gitignore` names. `None` if git is not there or cannot: a
+    /// run goes on without snapshots.
+    pub async fn save(&self, workspace: &Path) -> Option<String> {
+        let repository = self.repository(workspace);
+        if !repository.join("HEAD").exists() {
+            std::fs::create_dir_all(&self.root).ok()?;
+            git(&repository, workspace).args(["init", "--quiet", "--bare"]).arg(&repository).run().await.ok()?;
+        }
+        git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
+        let tree = git(&repository, workspace).arg("write-tree").run().await.ok()?;
+        // A reference keeps the tree from being collected.
+        let kept = format!("refs/r1/{tree}");
+        git(&repository, workspace).args(["update-ref", &kept, &tree]).run().await.ok()?;
+        let key = repository.file_stem()?.to_str()?.to_owned();
+        Some(format!("{PREFIX}{key}/{tree}"))
+    }
+
+    /// Brings a saved workspace back, into an empty directory.
+    pub async fn restore(&self, revision: &str, into: &Path) -> Result<(), SnapshotError> {
+        let unknown = || SnapshotError::Unknown { revision: revision.into() };
+        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
+        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex(key) || !is_hex(tree) {
+            return Err(unknown());
+        }
+        let repository = self.root.join(format!("{key}.git"));
+        if !repository.exists() {
+            return Err(unknown());
+        }
+        std::fs::create_dir_all(into)?;
+        let index = into.join(".r1-restore-index");
+        let failed = |message| SnapshotError::Git { message };
+        let restore = async {
+            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", tree]).run().await?;
+            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["checkout-index", "--all", "--force"]).run().await
+        };
+        let restored = restore.await.map_err(failed);
+        let _ = std::fs::remove_file(&index);
+        restored.map(drop)
+    }
+
+    fn repository(&self, workspace: &Path) -> PathBuf {
+        let name = blake3::hash(workspace.as_os_str().as_encoded_bytes());
+        self.root.join(format!("{}.git", &name.to_hex()[..32]))
+    }
+}
+
+/// A git command that sees R1's repository and the workspace, and nobody's settings or hooks.
+fn git(repository: &Path, workspace: &Path) -> Git {
+    let mut command = Command::new("git");
+    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"] {
+        command.env_remove(name);
+    }
+    command
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_DIR", repository)
+        .env("GIT_WORK_TREE", workspace)
+        .env("GIT_OPTIONAL_LOCKS", "0")
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fsmonitor=false"])
+        .args(["-c", "gc.auto=0", "-c", "advice.addEmbeddedRepo=false"])
+        .current_dir(workspace)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    Git(command)
+}
+
+struct Git(Command);
+
+impl Git {
+    fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.0.arg(arg);
+        self
+    }
+
+    fn args<const N: usize>(mut self, args: [&str; N]) -> Self {
+        self.0.args(args);
+        self
+    }
+
+    fn env(mut self, name: &str, value: &Path) -> Self {
+        self.0.env(name, value);
+        self
+    }
+
+    /// What it printed, or what it complained of.
+    async fn run(mut self) -> Result<String, String> {
+        let output = self.0.output().await.map_err(|err| err.to_string())?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_workspace_comes_back_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
+        std::fs::create_dir_all(workspace.join("src")).unwrap();
+        std::fs::write(workspace.join("src/a.txt"), "one\r\n").unwrap();
+        let first = snapshots.save(&workspace).await.unwrap();
+        std::fs::write(workspace.join("src/a.txt"), "two").unwrap();
+        std::fs::write(workspace.join("b.txt"), "new").unwrap();
+        let second = snapshots.save(&workspace).await.unwrap();
+        assert_ne!(first, second);
+        snapshots.restore(&first, &dir.path().join("r")).await.unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join("r/src/a.txt")).unwrap(), "one\r\n");
+        assert!(!dir.path().join("r/b.txt").exists());
+        assert!(!dir.path().join("r/.r1-restore-index").exists());
+    }
+
+    #[tokio::test]
+    async fn an_unknown_revision_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let snapshots = Snapshots::at(dir.path().join("s"));
+        for revision in ["r1tree:../../etc/0123", "r1tree:00/zz", "other"] {
+            let refused = snapshots.restore(revision, &dir.path().join("r")).await;
+            assert!(matches!(refused, Err(SnapshotError::Unknown { .. })), "{revision}");
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What the runtime promises, seen from outside.
+
+mod redaction;
