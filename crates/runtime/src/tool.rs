@@ -59,13 +59,6 @@ pub trait Tool: Send + Sync {
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// A tool as a log describes it, to decide about its calls again: R1's own if it still has one of that
-/// name.
-#[must_use]
-pub fn recorded(spec: &ToolSpec) -> Arc<dyn Tool> {
-    todo!("{spec:?}")
-}
-
 /// What is told of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
