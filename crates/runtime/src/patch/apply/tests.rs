@@ -174,13 +174,15 @@ proptest! {
         }
         let patch = ours.path().join("../").join(format!("{}.diff", ours.path().file_name().unwrap().display()));
         fs::write(&patch, &diff).unwrap();
-        let applied = Command::new("git").args(["apply", "--whitespace=nowarn"]).arg(&patch).current_dir(gits.path()).output();
+        let mut git = Command::new("git");
+        let applied = git.args(["apply", "--whitespace=nowarn"]).arg(&patch).current_dir(gits.path()).output().unwrap();
         fs::remove_file(&patch).unwrap();
-        let applied = applied.unwrap();
-        prop_assert!(applied.status.success(), "{}\n{}", String::from_utf8_lossy(&applied.stderr), String::from_utf8_lossy(&diff));
+        let [said, diff] = [&applied.stderr, &diff].map(|bytes| String::from_utf8_lossy(bytes));
+        prop_assert!(applied.status.success(), "{said}\n{diff}");
+        // git leaves no empty directories and knows only whether a file can be run.
         let files = |root: &Path| -> Vec<_> {
-            // git leaves no empty directories and knows only whether a file can be run.
-            tree(root).into_iter().filter(|(name, ..)| !root.join(name).is_dir()).map(|(name, mode, content)| (name, mode & 0o100, content)).collect()
+            let files = tree(root).into_iter().filter(|(name, ..)| !root.join(name).is_dir());
+            files.map(|(name, mode, content)| (name, mode & 0o100, content)).collect()
         };
         prop_assert_eq!(files(ours.path()), files(gits.path()));
     }

@@ -84,7 +84,8 @@ fn a_removed_line_that_looks_like_a_header_is_a_removed_line() {
 
 #[test]
 fn names_are_read_as_git_writes_them() {
-    let patch = "diff --git \"a/t\\303\\274r \\\"x\\\"\" \"b/t\\303\\274r \\\"x\\\"\"\nold mode 100644\nnew mode 100755\n\
+    let patch = "diff --git \"a/t\\303\\274r \\\"x\\\"\" \"b/t\\303\\274r \\\"x\\\"\"\n\
+        old mode 100644\nnew mode 100755\n\
         diff --git a/a b/c d b/a b/c d\ndeleted file mode 100644\n";
     let wanted = Wanted::parse(patch).unwrap();
     assert_eq!(

@@ -17,10 +17,7 @@ async fn an_edit_is_a_patch_that_is_shown_before_it_is_made() {
     let stage = Stage::new().await;
     stage.write("src/a.rs", "fn a() {}\nfn b() {}\n");
     let input = json!({ "path": "src/a.rs", "old_string": "fn b() {}", "new_string": "fn b() { a() }" });
-    assert_eq!(
-        stage.tool("edit").subject(&input).unwrap(),
-        Subject::Edit { paths: vec!["src/a.rs".into()] }
-    );
+    assert_eq!(stage.tool("edit").subject(&input).unwrap(), Subject::Edit { paths: vec!["src/a.rs".into()] });
     let call = stage.prepared("edit", input).await.unwrap();
     assert_eq!(stage.read("src/a.rs"), "fn a() {}\nfn b() {}\n", "nothing is changed before it is allowed");
     assert_eq!(stage.types(), ["artifact.created"]);
@@ -30,7 +27,8 @@ async fn an_edit_is_a_patch_that_is_shown_before_it_is_made() {
     let diff = artifact::read(&stage.store, digest).await.unwrap();
     assert_eq!(
         std::str::from_utf8(&diff).unwrap(),
-        "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n@@ -1,2 +1,2 @@\n fn a() {}\n-fn b() {}\n+fn b() { a() }\n"
+        "diff --git a/src/a.rs b/src/a.rs\n--- a/src/a.rs\n+++ b/src/a.rs\n\
+         @@ -1,2 +1,2 @@\n fn a() {}\n-fn b() {}\n+fn b() { a() }\n"
     );
     let output = stage.run("edit", &call).await.unwrap();
     assert_eq!(output.summary, "edit src/a.rs (+1 −1)");

@@ -9,16 +9,17 @@ use super::stage::Stage;
 
 /// Every way of naming a file outside, as each tool would take it.
 fn attempts(path: &str) -> Vec<(&'static str, Value)> {
+    let (begin, end) = ("*** Begin Patch\n", "*** End Patch\n");
     vec![
         ("file_read", json!({ "path": path })),
         ("file_write", json!({ "path": path, "content": "owned" })),
         ("edit", json!({ "path": path, "old_string": "secret", "new_string": "owned" })),
         ("multi_edit", json!({ "edits": [{ "path": path, "old_string": "secret", "new_string": "owned" }] })),
         ("apply_patch", json!({ "patch": format!("--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-secret\n+owned\n") })),
-        ("apply_patch", json!({ "patch": format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch") })),
+        ("apply_patch", json!({ "patch": format!("{begin}*** Delete File: {path}\n{end}") })),
         (
             "apply_patch",
-            json!({ "patch": format!("*** Begin Patch\n*** Update File: mine\n*** Move to: {path}\n-mine\n+x\n*** End Patch") }),
+            json!({ "patch": format!("{begin}*** Update File: mine\n*** Move to: {path}\n-mine\n+x\n{end}") }),
         ),
         ("grep", json!({ "pattern": "secret", "path": path })),
         ("glob", json!({ "pattern": "*", "path": path })),

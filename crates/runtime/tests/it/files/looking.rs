@@ -73,6 +73,11 @@ async fn files_are_found_by_name_in_the_order_of_their_paths() {
     assert_eq!(found(&stage), [".github/d.rs", "a.rs", "a/c.rs", "b.rs"]);
     stage.call("glob", json!({ "pattern": "**/*.rs", "path": "a" })).await.unwrap();
     assert_eq!(found(&stage), ["a/c.rs"]);
+    stage.call("glob", json!({ "pattern": "*.rs", "path": "a/target" })).await.unwrap();
+    assert_eq!(found(&stage), ["a/target/x.rs"], "whoever names an ignored directory means it");
+    stage.write(".gitignore", "/a/target/\n");
+    stage.call("glob", json!({ "pattern": "*.rs", "path": "a" })).await.unwrap();
+    assert_eq!(found(&stage), ["a/c.rs"], "rules count from where they are written");
     stage.call("glob", json!({ "pattern": "a/*" })).await.unwrap();
     assert_eq!(found(&stage), ["a/c.rs", "a/f.txt"]);
     let output = stage.call("glob", json!({ "pattern": "*.zig" })).await.unwrap();

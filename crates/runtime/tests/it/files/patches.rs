@@ -45,7 +45,8 @@ async fn ep_25_a_proposed_patch_is_applied_reverted_and_done_again() {
     assert_eq!(stage.types()[4..], ["tool.edit.reverted", "artifact.created", "artifact.updated"]);
     let reverted = stage.events::<ToolEditReverted>().remove(0);
     assert_eq!((reverted.inverse_artifact_id.as_ref(), reverted.reason.as_str()), (Some(&inverse), "because"));
-    let (view, inverse_view) = (stage.index().get(&id).cloned().unwrap(), stage.index().get(&inverse).cloned().unwrap());
+    let (view, inverse_view) =
+        (stage.index().get(&id).cloned().unwrap(), stage.index().get(&inverse).cloned().unwrap());
     assert_eq!(view.status, ArtifactStatus::Applied);
     assert!(view.reverted_at.is_some());
     assert_eq!(inverse_view.status, ArtifactStatus::Applied);

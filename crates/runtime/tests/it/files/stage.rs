@@ -9,7 +9,7 @@ use r1_event::{Payload, RunId, UnixNanos};
 use r1_protocol::data::EventData;
 use r1_runtime::artifact::Artifacts;
 use r1_runtime::artifact::view::ArtifactIndex;
-use r1_runtime::emit::{EmitRequest, Emission, Emitter};
+use r1_runtime::emit::{Emission, EmitRequest, Emitter};
 use r1_runtime::redact::{RedactionKey, Redactor, Secrets};
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode};
 use r1_runtime::tool::{Tool, ToolCall, ToolContext, ToolError, ToolOutput, builtin};
@@ -112,13 +112,17 @@ impl Stage {
     /// The types of all events so far.
     pub(super) fn types(&self) -> Vec<String> {
         let log = self.log.lock().unwrap();
-        log.iter().map(|payload| if let Payload::Typed(event) = payload { event.r#type.clone() } else { "?".into() }).collect()
+        log.iter()
+            .map(|payload| if let Payload::Typed(event) = payload { event.r#type.clone() } else { "?".into() })
+            .collect()
     }
 
     /// All events of a type so far.
     pub(super) fn events<T: EventData>(&self) -> Vec<T> {
         let log = self.log.lock().unwrap();
-        log.iter().filter_map(|payload| if let Payload::Typed(event) = payload { T::read(event) } else { None }).collect()
+        log.iter()
+            .filter_map(|payload| if let Payload::Typed(event) = payload { T::read(event) } else { None })
+            .collect()
     }
 
     /// Appends what a control action returned.
