@@ -19,6 +19,7 @@ pub mod home;
 pub mod keys;
 pub mod location;
 pub mod model;
+pub mod net;
 pub mod patch;
 pub mod policy;
 pub mod price;

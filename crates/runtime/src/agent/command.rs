@@ -188,12 +188,7 @@ fn message(
     Ok(vec![Payload::UserMessageAppended(message)])
 }
 
-fn resolve(
-    state: &RunState,
-    tools: &Toolset,
-    approval_id: &str,
-    command: &Command,
-) -> Result<Vec<Payload>, Refusal> {
+fn resolve(state: &RunState, tools: &Toolset, approval_id: &str, command: &Command) -> Result<Vec<Payload>, Refusal> {
     let Command::Resolve { decision, comment, scope, subject_hash, edited_input, actor, .. } = command else {
         return Err(Refusal::NothingToInterrupt);
     };
