@@ -1,6 +1,7 @@
 //! What the loop says next.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -37,8 +38,10 @@ impl Toolset {
 
     /// The tools of a run as its log describes them: good for deciding, not for running.
     #[must_use]
-    pub fn recorded(spec: &RunSpec) -> Self {
-        Self::new(spec.tools.iter().map(tool::recorded))
+    pub fn recorded(state: &RunState) -> Self {
+        let root = Path::new(&state.workspace_path);
+        let wanted = |tool: &Arc<dyn Tool>| state.spec.tools.iter().any(|spec| spec.name == tool.spec().name);
+        Self::new(tool::builtin::all(root).into_iter().filter(wanted))
     }
 
     /// The tool with this name.

@@ -70,7 +70,7 @@ pub(super) fn restated(state: &RunState, payload: &Payload) -> Option<Payload> {
             expected.text = texts(&blocks);
             expected.tool_uses = Some(blocks.iter().filter_map(planned).collect());
             if message.cost_source.as_deref() == Some("price_book") {
-                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost_micros(&usage(message)));
+                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost(&usage(message)));
             }
             Some(Payload::AssistantMessageCompleted(expected))
         }
