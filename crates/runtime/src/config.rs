@@ -91,7 +91,11 @@ pub fn find_project_file(workspace: &Path) -> Option<PathBuf> {
 }
 
 /// Puts everything together.
-pub fn resolve(user: Option<SettingsFile>, project: Option<SettingsFile>, given: &Given) -> Result<Loaded, ConfigError> {
+pub fn resolve(
+    user: Option<SettingsFile>,
+    project: Option<SettingsFile>,
+    given: &Given,
+) -> Result<Loaded, ConfigError> {
     let mut merged = Table::new();
     let mut loaded = Loaded::default();
     let mut users = Config::default();

@@ -52,11 +52,7 @@ impl FactsSlot {
     /// The facts; those of nothing if the store did not read to the end.
     pub(super) fn take(&self) -> Facts {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        found.unwrap_or(Facts {
-            whole: 0,
-            sha256: Digest::new(Sha256::digest([]).into()),
-            contains_secrets: false,
-        })
+        found.unwrap_or(Facts { whole: 0, sha256: Digest::new(Sha256::digest([]).into()), contains_secrets: false })
     }
 
     fn set(&self, facts: Facts) {
@@ -93,7 +89,10 @@ impl Intake {
     }
 
     /// The content as the store gets it, and where its facts will be.
-    pub(super) fn stream(self, body: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> (BlobContent, FactsSlot) {
+    pub(super) fn stream(
+        self,
+        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> (BlobContent, FactsSlot) {
         let slot = FactsSlot::default();
         let state = (Some(self), Box::pin(body) as Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>, slot.clone());
         let pieces = stream::unfold(state, |(intake, mut body, slot)| async move {

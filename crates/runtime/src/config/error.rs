@@ -62,7 +62,8 @@ impl ConfigError {
     /// Files were checked before: this is about what came over them.
     pub(super) fn value(origins: &Origins, err: &toml::de::Error) -> Self {
         let message = explain(err.message());
-        let said: Vec<_> = origins.iter().map(|(_, origin)| origin.to_string()).filter(|said| !said.contains('/')).collect();
+        let said: Vec<_> =
+            origins.iter().map(|(_, origin)| origin.to_string()).filter(|said| !said.contains('/')).collect();
         let by = if said.is_empty() { String::new() } else { format!(" (given by {})", said.join(", ")) };
         Self::Value { message: format!("{message}{by}") }
     }
@@ -70,7 +71,8 @@ impl ConfigError {
 
 /// The parser's words; for a key that does not exist, with the one that was probably meant.
 fn explain(message: &str) -> String {
-    let Some(unknown) = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `")) else {
+    let Some(unknown) = message.strip_prefix("unknown field `").or_else(|| message.strip_prefix("unknown variant `"))
+    else {
         return message.to_owned();
     };
     let mut quoted = unknown.split('`');

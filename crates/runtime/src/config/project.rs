@@ -39,27 +39,33 @@ const NOT_TRUSTED: &str = "its directory is not among `trusted` in your own sett
 pub(super) fn restrict(table: &mut Table, user: &Config) -> Vec<Ignored> {
     let mut ignored = Vec::new();
     let mut ignore = |key: String| ignored.push(Ignored { key, reason: NOT_TRUSTED });
-    table.retain(|area, value| match (area.as_str(), value) {
+    table.retain(|area, value| match (area, value) {
         ("run", Value::Table(run)) => {
-            run.retain(|key, value| keeps_run(key, value, user) || {
-                ignore(format!("run.{key}"));
-                false
+            run.retain(|key, value| {
+                keeps_run(key, value, user) || {
+                    ignore(format!("run.{key}"));
+                    false
+                }
             });
             true
         }
         ("policy", Value::Table(policy)) => {
             if let Some(Value::Array(rules)) = policy.get_mut("rule") {
-                rules.retain(|rule| is_strict(rule) || {
-                    ignore(format!("policy.rule {}", rule.get("id").and_then(Value::as_str).unwrap_or("?")));
-                    false
+                rules.retain(|rule| {
+                    is_strict(rule) || {
+                        ignore(format!("policy.rule {}", rule.get("id").and_then(Value::as_str).unwrap_or("?")));
+                        false
+                    }
                 });
             }
             true
         }
         ("sandbox", Value::Table(sandbox)) => {
-            sandbox.retain(|key, value| keeps_sandbox(key, value) || {
-                ignore(format!("sandbox.{key}"));
-                false
+            sandbox.retain(|key, value| {
+                keeps_sandbox(key, value) || {
+                    ignore(format!("sandbox.{key}"));
+                    false
+                }
             });
             true
         }
@@ -77,7 +83,8 @@ fn is_strict(rule: &Value) -> bool {
 }
 
 fn keeps_run(key: &str, value: &Value, user: &Config) -> bool {
-    let at_most = |limit: u64| value.as_integer().and_then(|given| u64::try_from(given).ok()).is_some_and(|given| given <= limit);
+    let at_most =
+        |limit: u64| value.as_integer().and_then(|given| u64::try_from(given).ok()).is_some_and(|given| given <= limit);
     match key {
         "approve" => {
             let given = value.as_str();

@@ -110,7 +110,14 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { usd: None, input_tokens: None, output_tokens: None, turns: None, wall_clock: None, warning_pct: vec![80] }
+        Self {
+            usd: None,
+            input_tokens: None,
+            output_tokens: None,
+            turns: None,
+            wall_clock: None,
+            warning_pct: vec![80],
+        }
     }
 }
 
@@ -254,7 +261,8 @@ impl Config {
             return Err(ConfigError::Provider { name: name.into(), known: known.join(", ") });
         }
         let mut spec = preset.unwrap_or_else(|| ProviderSpec { name: name.into(), ..ProviderSpec::default() });
-        let Some(Provider { wire: _, base_url, key_env, key_file, headers, first_byte_timeout, silence_timeout }) = written
+        let Some(Provider { wire: _, base_url, key_env, key_file, headers, first_byte_timeout, silence_timeout }) =
+            written
         else {
             return Ok(spec);
         };
@@ -293,7 +301,8 @@ impl Config {
 
 impl McpServer {
     fn spec(&self, name: &str) -> ServerSpec {
-        let Self { command, env, url, bearer_env, bearer_file, connect_timeout, call_timeout, disabled: _ } = self.clone();
+        let Self { command, env, url, bearer_env, bearer_file, connect_timeout, call_timeout, disabled: _ } =
+            self.clone();
         let milliseconds = |period: Option<Period>| period.map_or(0, Period::as_millis);
         ServerSpec {
             name: name.into(),

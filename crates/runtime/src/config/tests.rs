@@ -18,7 +18,11 @@ fn flags_come_before_environment_before_project_before_user_before_default() {
     let users = user("[run]\nmodel = \"u\"\nmax_turns = 90\nmax_attempts = 2\ncontext_tokens = 1000\n");
     let projects = project("[run]\nmax_turns = 80\nmax_attempts = 1\n");
     let given = Given {
-        environment: vec![("R1_MAX_TURNS".into(), "70".into()), ("R1_MODEL".into(), "4".into()), ("HOME".into(), "/".into())],
+        environment: vec![
+            ("R1_MAX_TURNS".into(), "70".into()),
+            ("R1_MODEL".into(), "4".into()),
+            ("HOME".into(), "/".into()),
+        ],
         flags: vec![("run.model".into(), Value::String("f".into()), "--model".into())],
         ..Given::default()
     };
@@ -71,18 +75,35 @@ fn a_project_that_nobody_trusts_can_only_make_things_stricter() {
     "#;
     let loaded = resolve(user("[redaction]\npatterns = [\"MINE\"]"), project(text), &Given::default()).unwrap();
     let Config { run, providers, prices, policy, sandbox, redaction, mcp, web_search, .. } = &loaded.config;
-    assert_eq!((run.approve, run.provider.as_deref(), run.max_turns, run.max_attempts), (ApprovalMode::Ask, None, 200, 1));
+    assert_eq!(
+        (run.approve, run.provider.as_deref(), run.max_turns, run.max_attempts),
+        (ApprovalMode::Ask, None, 200, 1)
+    );
     assert_eq!(run.budget.usd, None);
     assert!(providers.is_empty() && prices.is_empty() && mcp.servers.is_empty() && web_search.is_none());
     assert!(sandbox.require && !sandbox.network);
     assert_eq!(policy.rules.iter().map(|rule| rule.action).collect::<Vec<_>>(), [Action::Deny]);
     assert_eq!(redaction.patterns, ["MINE", "ACME"]);
     let ignored: Vec<_> = loaded.ignored.iter().map(|ignored| ignored.key.as_str()).collect();
-    for key in ["trusted", "run.approve", "run.provider", "run.max_turns", "run.budget", "providers", "mcp", "sandbox.network", "policy.rule everything", "prices", "web_search"] {
+    for key in [
+        "trusted",
+        "run.approve",
+        "run.provider",
+        "run.max_turns",
+        "run.budget",
+        "providers",
+        "mcp",
+        "sandbox.network",
+        "policy.rule everything",
+        "prices",
+        "web_search",
+    ] {
         assert!(ignored.contains(&key), "{key} of {ignored:?}");
     }
 
-    for (trusted, is_trusted) in [("/work", true), ("~/thing", true), ("/wor", false), ("work", false), ("/work/thing/sub", false)] {
+    for (trusted, is_trusted) in
+        [("/work", true), ("~/thing", true), ("/wor", false), ("work", false), ("/work/thing/sub", false)]
+    {
         let given = Given { user_home: Some("/work".into()), ..Given::default() };
         let loaded = resolve(user(&format!("trusted = [\"{trusted}\"]")), project(text), &given).unwrap();
         assert_eq!(loaded.config.run.approve == ApprovalMode::Full, is_trusted, "{trusted}");
@@ -115,7 +136,11 @@ fn mistakes_name_file_and_line_and_what_was_probably_meant() {
         load("[run]\napprove = \"edit\""),
         "/home/me/.r1/config.toml:2: `edit` is not known here; did you mean `edits`?"
     );
-    assert!(load("[run]\napproval_timeout = \"soon\"").contains("a period such as"), "{}", load("[run]\napproval_timeout = \"soon\""));
+    assert!(
+        load("[run]\napproval_timeout = \"soon\"").contains("a period such as"),
+        "{}",
+        load("[run]\napproval_timeout = \"soon\"")
+    );
     assert!(load("[run]\nprovider = \"antropic\"").contains("there is no provider `antropic`"));
     assert!(load("[mcp.servers.x]\nenv = []").contains("needs either a `command` or a `url`"));
     let given = Given { environment: vec![("R1_APPROVE".into(), "ful".into())], ..Given::default() };
@@ -135,7 +160,11 @@ fn the_template_says_what_holds_and_names_every_key() {
     let all: String = text
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(example) if example.starts_with('[') || example.split('#').next().is_some_and(|key| key.contains(" = ")) => example,
+            Some(example)
+                if example.starts_with('[') || example.split('#').next().is_some_and(|key| key.contains(" = ")) =>
+            {
+                example
+            }
             _ => line,
         })
         .map(|line| format!("{line}\n"))

@@ -55,7 +55,7 @@ impl Connection {
                 }
             };
             let tools = service.list_all_tools().await.map_err(|source| ConnectError::List(Box::new(source)))?;
-            Ok((service, process, tools))
+            Ok::<_, ConnectError>((service, process, tools))
         };
         let opened = timeout(limit, opening).await.map_err(|_| ConnectError::TimedOut { after: limit })?;
         let (service, process, tools) = opened?;

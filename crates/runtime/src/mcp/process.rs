@@ -27,9 +27,9 @@ impl Process {
         let Some((program, arguments)) = spec.command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no program to start"));
         };
-        let given = environment.iter().filter(|(name, _)| {
-            ALWAYS.contains(&name.as_str()) || spec.env.iter().any(|wanted| wanted == *name)
-        });
+        let given = environment
+            .iter()
+            .filter(|(name, _)| ALWAYS.contains(&name.as_str()) || spec.env.iter().any(|wanted| wanted == *name));
         let mut command = Command::new(program);
         command.args(arguments).current_dir(directory).env_clear().envs(given);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);

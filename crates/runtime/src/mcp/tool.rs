@@ -13,7 +13,9 @@ use tokio::time::timeout;
 use super::connection::{CallError, Connection, Offered};
 use super::content;
 use crate::artifact::NewArtifact;
-use crate::tool::{BadInput, Failure, MAX_OUTPUT, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::tool::{
+    BadInput, Failure, MAX_OUTPUT, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec,
+};
 
 /// A tool of an MCP server.
 pub struct McpTool {
@@ -65,22 +67,30 @@ impl McpTool {
             Ok(Err(CallError::Refused(message))) => {
                 Err(ToolError::tool(format!("`{}` of `{}` refused the call: {message}", self.tool, self.server)))
             }
-            Ok(Err(CallError::WantsInput)) => {
-                Err(ToolError::tool(format!("`{}` of `{}` wants to ask a person, which is not possible here", self.tool, self.server)))
-            }
-            Ok(Err(CallError::Unfinished)) => {
-                Err(ToolError::tool(format!("`{}` of `{}` answers later, which is not possible here", self.tool, self.server)))
-            }
+            Ok(Err(CallError::WantsInput)) => Err(ToolError::tool(format!(
+                "`{}` of `{}` wants to ask a person, which is not possible here",
+                self.tool, self.server
+            ))),
+            Ok(Err(CallError::Unfinished)) => Err(ToolError::tool(format!(
+                "`{}` of `{}` answers later, which is not possible here",
+                self.tool, self.server
+            ))),
             Err(_) => {
                 let after = started.elapsed();
-                let message = format!("`{}` of `{}` did not answer within {} s", self.tool, self.server, after.as_secs());
+                let message =
+                    format!("`{}` of `{}` did not answer within {} s", self.tool, self.server, after.as_secs());
                 let after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX);
                 Err(ToolError { failure: Failure::TimedOut { after_ms }, ..ToolError::tool(message) })
             }
         }
     }
 
-    async fn result(&self, result: &CallToolResult, call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+    async fn result(
+        &self,
+        result: &CallToolResult,
+        call: &ToolCall,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
         let is_error = result.is_error.unwrap_or(false);
         let (output, artifact_id) = self.fitted(content::for_model(result), is_error, call, context).await?;
         if is_error {

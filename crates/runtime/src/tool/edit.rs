@@ -68,10 +68,8 @@ impl Edit {
         let Input { path, old_string, new_string, replace_all } = input::read(&call.input)?;
         let path = input::path(&path, &self.root)?;
         let replacement = Replacement { old_string, new_string, replace_all };
-        editing::prepare(call, context, false, move |workspace| {
-            Ok(vec![edited(workspace, path, &[replacement])?])
-        })
-        .await
+        editing::prepare(call, context, false, move |workspace| Ok(vec![edited(workspace, path, &[replacement])?]))
+            .await
     }
 }
 
@@ -81,9 +79,9 @@ pub(super) fn edited(
     path: WorkspacePath,
     replacements: &[Replacement],
 ) -> Result<Change, ToolError> {
-    let file = workspace.snapshot(&path, MAX_FILE).and_then(|file| {
-        file.ok_or_else(|| WorkspaceError::Missing { path: path.clone() })
-    });
+    let file = workspace
+        .snapshot(&path, MAX_FILE)
+        .and_then(|file| file.ok_or_else(|| WorkspaceError::Missing { path: path.clone() }));
     let mut bytes = file.map_err(|err| ToolError::tool(err.line()))?.bytes.to_vec();
     for (index, replacement) in replacements.iter().enumerate() {
         bytes = replace(&bytes, replacement).map_err(|err| {

@@ -23,7 +23,9 @@ pub(super) fn walk(
             visit(start);
             return Ok(());
         }
-        Some(Entry::Link) => return Err(ToolError::tool(format!("`{start}` is a symbolic link, which is not followed"))),
+        Some(Entry::Link) => {
+            return Err(ToolError::tool(format!("`{start}` is a symbolic link, which is not followed")));
+        }
         Some(Entry::Special) => return Err(ToolError::tool(format!("`{start}` is not a directory"))),
         None => return Err(ToolError::tool(format!("`{start}` does not exist"))),
     }
