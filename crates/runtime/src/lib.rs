@@ -11,6 +11,7 @@
 
 pub mod agent;
 pub mod artifact;
+pub mod config;
 pub mod control;
 pub mod emit;
 pub mod engine;
@@ -19,6 +20,7 @@ pub mod home;
 pub mod keys;
 pub mod location;
 pub mod machine;
+pub mod mcp;
 pub mod model;
 pub mod net;
 pub mod patch;

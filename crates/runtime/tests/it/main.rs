@@ -2,6 +2,7 @@
 
 mod engine;
 mod files;
+mod mcp;
 mod net;
 mod provider;
 mod redaction;
