@@ -23,6 +23,7 @@ use r1_store::SharedStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{FoldError, RunSpec, Toolset};
+use crate::mcp::Servers;
 use crate::provider::{Provider, ProviderError};
 use crate::redact::Redactor;
 use crate::sandbox::{Sandbox, SandboxUnavailable};
@@ -60,6 +61,8 @@ pub struct Connected {
     pub tools: Toolset,
     /// Names of tools or servers that are not there, and why.
     pub missing: Vec<(String, String)>,
+    /// The MCP servers behind some of them.
+    pub servers: Servers,
 }
 
 /// What all runs of a process share.
