@@ -82,14 +82,15 @@ pub(super) fn edited(
     let file = workspace
         .snapshot(&path, MAX_FILE)
         .and_then(|file| file.ok_or_else(|| WorkspaceError::Missing { path: path.clone() }));
-    let mut bytes = file.map_err(|err| ToolError::tool(err.line()))?.bytes.to_vec();
+    let before = file.map_err(|err| ToolError::tool(err.line()))?;
+    let mut bytes = before.bytes.to_vec();
     for (index, replacement) in replacements.iter().enumerate() {
         bytes = replace(&bytes, replacement).map_err(|err| {
             let which = if replacements.len() > 1 { format!(", edit {}", index + 1) } else { String::new() };
             ToolError::tool(format!("`{path}`{which}: {err}"))
         })?;
     }
-    Change::to(workspace, path, bytes).map_err(|err| ToolError::tool(err.line()))
+    Ok(Change::of(path, before, bytes))
 }
 
 impl Tool for Edit {

@@ -41,7 +41,7 @@ impl Glob {
         let input_schema = json!({
             "type": "object",
             "properties": {
-                "pattern": { "type": "string", "description": "The pattern, matched against paths relative to `path`." },
+                "pattern": { "type": "string", "description": "The pattern, for paths relative to `path`." },
                 "path": { "type": "string", "description": "Directory to search. Default: the workspace." },
             },
             "required": ["pattern"],

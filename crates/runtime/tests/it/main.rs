@@ -1,6 +1,8 @@
 //! What the runtime promises, seen from outside.
 
 mod engine;
+mod files;
+mod mcp;
 mod net;
 mod provider;
 mod redaction;
