@@ -45,7 +45,7 @@ fn served(records: &[Record], thinking: Thinking) -> Vec<Envelope> {
     let envelopes: Vec<_> = records.iter().map(|record| facts.envelope(record, None, thinking).unwrap()).collect();
     for envelope in &envelopes {
         let Some(row) = registry::find(&envelope.type_name) else { continue };
-        let validator = jsonschema::draft202012::new(&schema::schema(row, schema::strictness_of(&facts))).unwrap();
+        let validator = jsonschema::draft202012::new(&schema::schema(row, Strictness::of(&facts))).unwrap();
         let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{json}\n{errors:#?}");
