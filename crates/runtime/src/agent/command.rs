@@ -6,8 +6,9 @@
 use r1_event::{Payload, payload};
 use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use super::Toolset;
 use super::call::{Call, Stage};
 use super::state::{Phase, RunState};
 use crate::policy::Grant;
@@ -138,7 +139,7 @@ pub enum Refusal {
 }
 
 /// The events that a command causes now.
-pub fn respond(state: &RunState, command: &Command) -> Result<Vec<Payload>, Refusal> {
+pub fn respond(state: &RunState, tools: &Toolset, command: &Command) -> Result<Vec<Payload>, Refusal> {
     if state.terminal.is_some() {
         return Err(match command {
             Command::Cancel { .. } => Refusal::AlreadySo,
@@ -147,7 +148,7 @@ pub fn respond(state: &RunState, command: &Command) -> Result<Vec<Payload>, Refu
     }
     match command {
         Command::Message { text, client_message_id, actor } => message(state, text, client_message_id, actor),
-        Command::Resolve { approval_id, .. } => resolve(state, approval_id, command),
+        Command::Resolve { approval_id, .. } => resolve(state, tools, approval_id, command),
         Command::Cancel { reason, by, actor } => Ok(cancel(state, reason, by, actor.as_ref())),
         Command::Interrupt { reason, by, actor } => interrupt(state, reason, by, actor.as_ref()),
         Command::Release { by } if state.phase == Phase::Held => {
@@ -187,7 +188,12 @@ fn message(
     Ok(vec![Payload::UserMessageAppended(message)])
 }
 
-fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec<Payload>, Refusal> {
+fn resolve(
+    state: &RunState,
+    tools: &Toolset,
+    approval_id: &str,
+    command: &Command,
+) -> Result<Vec<Payload>, Refusal> {
     let Command::Resolve { decision, comment, scope, subject_hash, edited_input, actor, .. } = command else {
         return Err(Refusal::NothingToInterrupt);
     };
@@ -203,7 +209,8 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
         return Err(Refusal::HumanOnly);
     }
     let approved = *decision == Decision::Approve;
-    let grant = (approved && *scope == Scope::Session).then(|| Grant::of(&call.tool, &call.input).to_json());
+    let runs = edited_input.as_ref().unwrap_or(&call.input);
+    let grant = (approved && *scope == Scope::Session).then(|| grant(state, &call.tool, runs)).flatten();
     let resolved = data::ApprovalResolved {
         approval_id: approval_id.to_owned(),
         decision: if approved { "approved".into() } else { "rejected".into() },
@@ -220,6 +227,13 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
         ..Default::default()
     };
     Ok(vec![resolved.to_payload()])
+}
+
+/// What allowing this call for the session allows.
+fn grant(state: &RunState, tool: &str, input: &Value) -> Option<Map<String, Value>> {
+    let spec = state.spec.tools.iter().find(|spec| spec.name == tool)?;
+    let subject = crate::tool::recorded(spec).subject(input).ok()?;
+    Grant::of(tool, &subject).map(|grant| grant.to_json())
 }
 
 /// Closes whatever is open, then the run. The engine has stopped all work before.

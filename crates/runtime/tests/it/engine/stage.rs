@@ -8,13 +8,16 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use r1_event::{Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::ToolKind;
+use r1_protocol::lint::{Linter, Writer};
+use r1_protocol::schema::{self, Strictness};
+use r1_protocol::{RunFacts, Thinking, registry};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, EngineError, Outcome, World};
 use r1_runtime::policy::ApprovalMode;
-use r1_runtime::provider::{self, Provider, ProviderError, Scenario};
+use r1_runtime::provider::{self, Provider, ProviderError, ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
-use r1_runtime::replay::replay;
+use r1_runtime::replay::{Report, replay};
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode, SandboxUnavailable};
 use r1_runtime::tool::{BadInput, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec};
 use r1_runtime::workspace::Workspace;
@@ -44,7 +47,7 @@ pub struct TestWorld {
 
 impl World for TestWorld {
     fn provider(&self, spec: &RunSpec) -> Result<Arc<dyn Provider>, ProviderError> {
-        Ok(provider::open(&spec.provider, spec.scenario.clone(), &|_| None).unwrap())
+        Ok(provider::open(&spec.provider, &|_| None).unwrap())
     }
 
     fn tools<'a>(&'a self, _spec: &'a RunSpec) -> BoxFuture<'a, Connected> {
@@ -192,7 +195,7 @@ impl Stage {
             workspace_path: path(&self.workspace()),
             workspace_mode: "in_place".into(),
             spec: RunSpec {
-                scenario: Some(Arc::new(Scenario::parse(scenario).unwrap())),
+                provider: ProviderSpec::scripted(Scenario::parse(scenario).unwrap()),
                 tools: specs,
                 approval: ApprovalMode::Full,
                 ..RunSpec::default()
@@ -252,16 +255,21 @@ impl Stage {
         self.store.release(&lease).await.unwrap();
     }
 
-    /// What holds for every run: its log is valid, and the loop would write it again.
+    pub async fn replay(&self, run: &RunId) -> Report {
+        replay(&self.store, run, |_| Toolset::new(self.world.all())).await.unwrap()
+    }
+
+    /// What holds for every run: its log is valid, the loop would write it again, and its events are in
+    /// the order and the form that frontends were promised.
     pub async fn check(&self, run: &RunId) {
-        let report = replay(&self.store, run).await.unwrap();
+        let report = self.replay(run).await;
         assert_eq!(report.divergence, None);
-        let mut validator = r1_event::validate::Validator::new();
-        for record in self.records(run).await {
-            validator.push(&record);
-        }
+        let records = self.records(run).await;
+        let mut validator = r1_event::validate::Validator::new(Default::default());
+        records.iter().for_each(|record| validator.push(record));
         let verdict = validator.finish();
         assert!(verdict.findings.is_empty(), "{:#?}", verdict.findings);
+        check_protocol(&records);
     }
 
     /// The payload of the last event of a kind.
@@ -275,6 +283,27 @@ impl Stage {
 pub fn type_of(record: &Record) -> String {
     let kind = record.header().unwrap().kind;
     r1_event::projection::type_of(r1_event::Version::V2, kind, record.payload.as_ref()).into_owned()
+}
+
+/// Every envelope fits its strict schema, and the linter has nothing to say.
+pub fn check_protocol(records: &[Record]) {
+    let facts = RunFacts::of_first(&records[0], None).unwrap();
+    let mut linter = Linter::new(Writer::R1);
+    for record in records {
+        let envelope = facts.envelope(record, None, Thinking::Shown).unwrap();
+        let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
+        let row = registry::find(json["type"].as_str().unwrap()).expect("a registered type");
+        let schema = schema::schema(row, Strictness::Strict);
+        let errors: Vec<_> = jsonschema::validator_for(&schema)
+            .unwrap()
+            .iter_errors(&json)
+            .map(|error| format!("{} at {}", error, error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
+        linter.push(json["sequence"].as_u64().unwrap(), row.name, json["data"].as_object().unwrap());
+    }
+    let findings = linter.finish();
+    assert!(findings.is_empty(), "{findings:#?}");
 }
 
 fn path(path: &Path) -> String {
