@@ -110,7 +110,7 @@ impl Demo {
     async fn show(&mut self) -> Result<(), CliError> {
         self.heading(2, "This is what happened")?;
         let (records, side_records) = self.copy().await?;
-        let viewer = Viewer::new(&side_records);
+        let viewer = Viewer::new(records.first(), &side_records);
         for (record, position) in records.iter().zip(1..) {
             writeln!(self.out, "{}", event::line(&viewer.view(record, position)))?;
         }
