@@ -1,6 +1,8 @@
 //! Values as text for people.
 
 pub(crate) mod event;
+pub(crate) mod live;
+pub(crate) mod number;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod verdict;
