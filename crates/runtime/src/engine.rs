@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use r1_event::{Kind, RunId};
 use r1_receipt::key::SecretKey;
 use r1_store::SharedStore;
@@ -24,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::{FoldError, RunSpec, Toolset};
 use crate::provider::{Provider, ProviderError};
 use crate::redact::Redactor;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, SandboxUnavailable};
 use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
 use crate::writer::WriterError;
@@ -43,10 +44,14 @@ pub trait World: Send + Sync {
     fn provider(&self, spec: &RunSpec) -> Result<Arc<dyn Provider>, ProviderError>;
 
     /// The tools of a run, connected to whatever they need.
-    fn tools<'a>(&'a self, spec: &'a RunSpec) -> futures_util::future::BoxFuture<'a, Connected>;
+    fn tools<'a>(&'a self, spec: &'a RunSpec) -> BoxFuture<'a, Connected>;
 
     /// How its programs are confined.
-    fn sandbox(&self, spec: &RunSpec, workspace: &Workspace) -> Result<Sandbox, crate::sandbox::SandboxUnavailable>;
+    fn sandbox<'a>(
+        &'a self,
+        spec: &'a RunSpec,
+        workspace: &'a Workspace,
+    ) -> BoxFuture<'a, Result<Sandbox, SandboxUnavailable>>;
 }
 
 /// Tools, and what could not be had.

@@ -59,7 +59,7 @@ impl Price {
 
     /// What a call costs, in micros, rounded up to the next one.
     #[must_use]
-    pub fn cost_micros(&self, usage: &Usage) -> u64 {
+    pub fn cost(&self, usage: &Usage) -> u64 {
         let Usage { input_tokens, output_tokens, cache_read_tokens, cache_write_tokens } = *usage;
         let read = input_tokens.saturating_add(cache_read_tokens).saturating_add(cache_write_tokens);
         let rates = self.rates_for(read);
@@ -73,6 +73,16 @@ impl Price {
         .into_iter()
         .fold(0, u128::saturating_add);
         u64::try_from(total.div_ceil(MILLION)).unwrap_or(u64::MAX)
+    }
+
+    /// How much the model may say for so many micros, whatever it reads.
+    #[must_use]
+    pub fn affordable_output(&self, micros: u64) -> u64 {
+        let long = self.long_context.iter().map(|long| long.rates.output);
+        match long.fold(self.rates.output, u64::max) {
+            0 => u64::MAX,
+            rate => u64::try_from(u128::from(micros) * MILLION / u128::from(rate)).unwrap_or(u64::MAX),
+        }
     }
 
     fn rates_for(&self, input_tokens: u64) -> &Rates {
@@ -123,27 +133,36 @@ mod tests {
     #[test]
     fn a_cost_is_rounded_up_once() {
         let price = Price::flat(RATES);
-        assert_eq!(price.cost_micros(&usage(0, 0, 0, 0)), 0);
-        assert_eq!(price.cost_micros(&usage(1, 0, 0, 0)), 3);
-        assert_eq!(price.cost_micros(&usage(0, 0, 1, 0)), 1, "0.3 micros");
-        assert_eq!(price.cost_micros(&usage(0, 0, 1, 1)), 5, "0.3 + 3.75 micros, not 1 + 4 of rounding each");
-        assert_eq!(price.cost_micros(&usage(0, 0, 2, 2)), 9, "0.6 + 7.5 micros");
-        assert_eq!(price.cost_micros(&usage(1_000_000, 1_000_000, 1_000_000, 1_000_000)), 22_050_000);
+        assert_eq!(price.cost(&usage(0, 0, 0, 0)), 0);
+        assert_eq!(price.cost(&usage(1, 0, 0, 0)), 3);
+        assert_eq!(price.cost(&usage(0, 0, 1, 0)), 1, "0.3 micros");
+        assert_eq!(price.cost(&usage(0, 0, 1, 1)), 5, "0.3 + 3.75 micros, not 1 + 4 of rounding each");
+        assert_eq!(price.cost(&usage(0, 0, 2, 2)), 9, "0.6 + 7.5 micros");
+        assert_eq!(price.cost(&usage(1_000_000, 1_000_000, 1_000_000, 1_000_000)), 22_050_000);
     }
 
     #[test]
     fn what_no_number_can_hold_is_the_largest() {
         let dear = Price::flat(Rates { input: u64::MAX, ..RATES });
-        assert_eq!(dear.cost_micros(&usage(u64::MAX, u64::MAX, u64::MAX, u64::MAX)), u64::MAX);
+        assert_eq!(dear.cost(&usage(u64::MAX, u64::MAX, u64::MAX, u64::MAX)), u64::MAX);
+    }
+
+    #[test]
+    fn what_is_affordable_is_paid_for() {
+        let price = Price::flat(RATES);
+        assert_eq!(price.affordable_output(14), 0);
+        assert_eq!(price.affordable_output(100), 6);
+        assert!(price.cost(&usage(0, 6, 0, 0)) <= 100);
+        assert_eq!(Price::flat(Rates::default()).affordable_output(1), u64::MAX);
     }
 
     #[test]
     fn a_long_context_has_its_own_rates() {
         let long = LongContext { above_input_tokens: 200_000, rates: Rates { input: 6_000_000, ..RATES } };
         let price = Price { rates: RATES, long_context: vec![long] };
-        assert_eq!(price.cost_micros(&usage(200_000, 0, 0, 0)), 600_000);
-        assert_eq!(price.cost_micros(&usage(200_001, 0, 0, 0)), 1_200_006, "all of it, not only the rest");
-        assert_eq!(price.cost_micros(&usage(100_000, 0, 100_001, 0)), 630_001, "cached tokens are read too");
+        assert_eq!(price.cost(&usage(200_000, 0, 0, 0)), 600_000);
+        assert_eq!(price.cost(&usage(200_001, 0, 0, 0)), 1_200_006, "all of it, not only the rest");
+        assert_eq!(price.cost(&usage(100_000, 0, 100_001, 0)), 630_001, "cached tokens are read too");
     }
 
     #[test]
@@ -183,9 +202,9 @@ mod tests {
             let [input, output, read, write] = counts.map(u64::from);
             let [more_input, more_output, more_read, more_write] = more.map(u64::from);
             let price = Price::flat(RATES);
-            let less = price.cost_micros(&usage(input, output, read, write));
+            let less = price.cost(&usage(input, output, read, write));
             let whole =
-                price.cost_micros(&usage(input + more_input, output + more_output, read + more_read, write + more_write));
+                price.cost(&usage(input + more_input, output + more_output, read + more_read, write + more_write));
             prop_assert!(less <= whole);
         }
     }

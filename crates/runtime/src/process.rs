@@ -40,7 +40,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { processes: 1024, tasks: 8192, file_bytes: 8 << 30 }
+        Self { processes: 1024, tasks: 4096, file_bytes: 8 << 30 }
     }
 }
 

@@ -1,11 +1,10 @@
 //! Models, wherever they are served.
 //!
-//! [`open`] turns a [`ProviderConfig`] into a [`Provider`]. Four wire formats and a [`Scenario`] that is
+//! [`open`] turns a [`ProviderSpec`] into a [`Provider`]. Four wire formats and a [`Scenario`] that is
 //! played from a file; each makes one attempt, and none of them keeps a key where it could be seen.
 
 mod answer;
 mod anthropic;
-mod config;
 mod conversation;
 mod gemini;
 mod http;
@@ -16,6 +15,7 @@ mod openai_responses;
 mod params;
 mod remote;
 mod scripted;
+mod spec;
 pub mod sse;
 
 use std::time::Duration;
@@ -25,13 +25,13 @@ use tokio::sync::mpsc;
 
 use crate::model::{Delta, ModelRequest, ModelResponse};
 
-pub use config::{ProviderConfig, Timeouts, Wire};
 pub use http::HttpError;
 pub use key::{Environment, KeyError, KeySource, Secret};
 pub use open::{OpenError, open};
 pub use scripted::{
     Failure, Scenario, ScenarioError, Scripted, ScriptedCall, ScriptedStop, ScriptedTurn, ScriptedUsage,
 };
+pub use spec::{HeaderSource, ProviderSpec, Timeouts, Wire};
 
 /// Speaks one vendor's wire format.
 pub trait Provider: Send + Sync {

@@ -145,6 +145,25 @@ impl Workspace {
         }))
     }
 
+    /// Whether a file could be written there, as far as can be seen without doing it.
+    pub fn check_writable(&self, path: &WorkspacePath) -> Result<(), WorkspaceError> {
+        if path.is_git_owned() {
+            return Err(WorkspaceError::GitOwned { path: path.clone() });
+        }
+        match self.place(path) {
+            Ok((parent, name)) => match stat(&parent, name, path)? {
+                Some(stat) => {
+                    self.regular(&stat, path)?;
+                    locked::sole_name(&stat, path)
+                }
+                None => Ok(()),
+            },
+            // Directories on the way are made.
+            Err(WorkspaceError::Missing { .. }) => Ok(()),
+            Err(err) => Err(err),
+        }
+    }
+
     /// Waits for the right to change the tree. Blocks: call it where blocking is allowed.
     pub fn lock(&self) -> io::Result<Locked<'_>> {
         Locked::wait(self)

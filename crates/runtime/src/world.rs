@@ -16,16 +16,12 @@ pub fn now() -> UnixNanos {
 
 /// A name for a new run that starts at `at`.
 pub fn new_run_id(at: UnixNanos) -> Result<RunId, NoRandomness> {
-    // A ULID is 26 characters: within every limit of a run's name.
-    format!("run_{}", new_ulid(at)?).parse().map_err(|_| NoRandomness)
-}
-
-/// The part of an id that nobody else has, for something made `at` that time.
-pub fn new_ulid(at: UnixNanos) -> Result<Ulid, NoRandomness> {
     let mut random = [0; 16];
     fill(&mut random[..10])?;
     let milliseconds = u64::try_from(at.0 / 1_000_000).unwrap_or(0);
-    Ok(Ulid::from_parts(milliseconds, u128::from_le_bytes(random)))
+    let id = Ulid::from_parts(milliseconds, u128::from_le_bytes(random));
+    // A ULID is 26 characters: within every limit of a run's name.
+    format!("run_{id}").parse().map_err(|_| NoRandomness)
 }
 
 /// The name of this process in leases and keys: `r1-` and 8 hexadecimal digits.

@@ -102,12 +102,6 @@ impl Watches {
         self.lock().as_ref().map_or_else(Vec::new, |waiting| waiting.runs.watched().cloned().collect())
     }
 
-    /// The runs for whose commands someone waits.
-    #[must_use]
-    pub fn watched_commands(&self) -> Vec<RunId> {
-        self.lock().as_ref().map_or_else(Vec::new, |waiting| waiting.commands.watched().cloned().collect())
-    }
-
     /// Whether anyone waits for anything.
     #[must_use]
     pub fn is_watched(&self) -> bool {

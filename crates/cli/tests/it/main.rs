@@ -7,6 +7,7 @@ mod exchange;
 mod house_keeping;
 mod looking;
 mod proofs;
+mod sandbox;
 mod starling;
 mod support;
 mod validate;

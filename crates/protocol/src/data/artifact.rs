@@ -1,6 +1,6 @@
 //! `artifact.*`.
 
-use super::By;
+use super::{By, Object};
 
 words! {
     /// What an artifact is.
@@ -45,7 +45,19 @@ events! {
             digest: String,
             sha256: String,
         }
-        optional { mime: String, status: ArtifactStatus, name: String, path: String, tool_call_id: String, }
+        optional {
+            mime: String,
+            status: ArtifactStatus,
+            name: String,
+            path: String,
+            tool_call_id: String,
+            /// Whether a body that is never rewritten seems to hold a secret.
+            contains_secrets: bool,
+            /// What else is known of it, by kind.
+            metadata: Object,
+            /// What a patch starts from and makes: all that applying and reverting it needs.
+            patch: Object,
+        }
     }
 
     /// An event uses an artifact.

@@ -85,7 +85,7 @@ impl<'e> Runner<'e> {
     pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Option<Self>, EngineError> {
         let Claimed { mut state, mut writer } = claimed;
         let spec = state.spec.clone();
-        let room = room(engine, &state);
+        let room = room(engine, &state).await;
         let connected = engine.world.tools(&spec).await;
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
         if let Err((code, message)) = &room {
@@ -543,13 +543,12 @@ impl<'e> Runner<'e> {
 }
 
 /// Where a run works, and how its programs are confined.
-fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox), (&'static str, String)> {
+async fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox), (&'static str, String)> {
     let path = &state.workspace_path;
     let workspace = Workspace::open(Path::new(path))
         .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
-    let sandbox =
-        engine.world.sandbox(&state.spec, &workspace).map_err(|err| ("sandbox_unavailable", err.to_string()))?;
-    Ok((workspace, sandbox))
+    let sandbox = engine.world.sandbox(&state.spec, &workspace).await;
+    Ok((workspace, sandbox.map_err(|err| ("sandbox_unavailable", err.to_string()))?))
 }
 
 fn unavailable(tool_name: &str, reason: &str) -> Payload {

@@ -80,6 +80,7 @@ mod linux {
         RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
     use rustix::process::{Signal, set_parent_process_death_signal};
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     };
@@ -121,7 +122,12 @@ mod linux {
                 return Err("the kernel does not enforce Landlock".to_owned());
             }
             let filter = socket_filter(self.network).map_err(|err| err.to_string())?;
-            seccompiler::apply_filter(&filter).map_err(|err| err.to_string())
+            seccompiler::apply_filter(&filter).map_err(|err| err.to_string())?;
+            // Root's capabilities look past Landlock, into the memory of other processes for one. They are not
+            // given back at exec, because Landlock needed "no new privileges".
+            let nothing = CapabilitySet::empty();
+            let sets = CapabilitySets { effective: nothing, permitted: nothing, inheritable: nothing };
+            set_capabilities(None, sets).map_err(|err| err.to_string())
         }
     }
 

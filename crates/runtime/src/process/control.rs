@@ -29,8 +29,8 @@ pub(super) const STOP: &[u8] = b"stop\n";
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Report {
-    /// The program runs.
-    Started,
+    /// The supervisor is there, with all that was put around it, and now starts the program.
+    Starting,
     /// It could not be started; nothing follows.
     Failed {
         /// Why.

@@ -23,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 use super::confine::Confinement;
 use super::control::{Order, Report, STOP, Status};
 use super::pump::pump;
-use super::tree::Tree;
 use super::{Ended, Finished, LEFTOVER_GRACE, Limits, Output, RunError, STOP_GRACE, Stream, signal, supervisor};
 
 /// How much longer than its own deadlines a supervisor may take before it is killed itself.
@@ -94,6 +93,7 @@ impl Launch {
 
     fn start(self) -> std::io::Result<Running> {
         let mut line: Vec<OsString> = self.wrapper;
+        let is_wrapped = !line.is_empty();
         match self.supervisor {
             Some(supervisor) => {
                 let (ours, theirs) = StdUnixStream::pair()?;
@@ -111,7 +111,7 @@ impl Launch {
                 let mut order = serde_json::to_vec(&order)?;
                 order.push(b'\n');
                 order.extend(self.stdin.unwrap_or_default());
-                Ok(Running::Supervised(Supervised::new(child, UnixStream::from_std(ours)?, order)))
+                Ok(Running::Supervised(Supervised::new(child, UnixStream::from_std(ours)?, order, is_wrapped)))
             }
             None => {
                 line.extend(self.argv.into_iter().map(OsString::from));
@@ -185,21 +185,22 @@ struct Supervised {
     orders: OwnedWriteHalf,
     reports: Lines<BufReader<OwnedReadHalf>>,
     order: Vec<u8>,
+    is_wrapped: bool,
     heard: Heard,
 }
 
 /// What a supervisor has said so far.
 #[derive(Default)]
 struct Heard {
-    started: bool,
+    starting: bool,
     failed: Option<String>,
     exited: Option<Status>,
 }
 
 impl Supervised {
-    fn new(child: Child, socket: UnixStream, order: Vec<u8>) -> Self {
+    fn new(child: Child, socket: UnixStream, order: Vec<u8>, is_wrapped: bool) -> Self {
         let (reports, orders) = socket.into_split();
-        Self { child, orders, reports: BufReader::new(reports).lines(), order, heard: Heard::default() }
+        Self { child, orders, reports: BufReader::new(reports).lines(), order, is_wrapped, heard: Heard::default() }
     }
 
     async fn end(&mut self, stop: impl Future<Output = Ended>) -> Result<(Status, Ended), String> {
@@ -217,18 +218,16 @@ impl Supervised {
                 ended
             }
         };
-        let wait = self.child.wait();
-        let own_status = match timeout(LEFTOVER_GRACE + SUPERVISOR_SLACK, wait).await {
-            Ok(status) => status,
+        let own_status = match timeout(LEFTOVER_GRACE + SUPERVISOR_SLACK, self.child.wait()).await {
+            Ok(status) => status.map_err(|err| err.to_string())?.into(),
             Err(_overdue) => {
-                if let Some(pid) = process_id(&self.child) {
-                    Tree::below(pid).signal(Signal::KILL);
+                // The wrapper takes its whole world with it. Without one the supervisor is left to go on killing.
+                if let Some(pid) = process_id(&self.child).filter(|_| self.is_wrapped) {
                     let _ended_meanwhile = kill_process(pid, Signal::KILL);
                 }
-                self.child.wait().await
+                Status { code: -1, signal: Some(Signal::KILL.as_raw()), too_many_processes: false }
             }
         };
-        let own_status = own_status.map_err(|err| err.to_string())?;
         match std::mem::take(&mut self.heard) {
             Heard { failed: Some(reason), .. } => Err(reason),
             Heard { exited: Some(status), .. } => {
@@ -237,10 +236,10 @@ impl Supervised {
                 }
                 Ok((status, ended))
             }
-            Heard { started: true, .. } => Ok((own_status.into(), ended)),
+            Heard { starting: true, .. } => Ok((own_status, ended)),
             // Cancelled before it began: there is nothing to complain about.
-            Heard { started: false, .. } if ended != Ended::Itself => Ok((own_status.into(), ended)),
-            Heard { started: false, .. } => Err(format!("its sandbox did not start ({own_status})")),
+            Heard { starting: false, .. } if ended != Ended::Itself => Ok((own_status, ended)),
+            Heard { starting: false, .. } => Err(format!("its sandbox did not start (exit code {})", own_status.code)),
         }
     }
 
@@ -255,7 +254,7 @@ impl Supervised {
         }
         while let Ok(Some(line)) = self.reports.next_line().await {
             match serde_json::from_str(&line) {
-                Ok(Report::Started) => self.heard.started = true,
+                Ok(Report::Starting) => self.heard.starting = true,
                 Ok(Report::Failed { reason }) => self.heard.failed = Some(reason),
                 Ok(Report::Exited(status)) => {
                     self.heard.exited = Some(status);

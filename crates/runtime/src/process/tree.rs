@@ -23,12 +23,7 @@ pub(super) struct Tree {
 impl Tree {
     /// What is below this process now.
     pub(super) fn below_this_process() -> Self {
-        Self::below(getpid())
-    }
-
-    /// What is below `root` now.
-    pub(super) fn below(root: Pid) -> Self {
-        Self::of(root.as_raw_nonzero().get(), &all_processes())
+        Self::of(getpid().as_raw_nonzero().get(), &all_processes())
     }
 
     fn of(root: i32, all: &[Process]) -> Self {

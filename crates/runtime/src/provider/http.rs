@@ -2,7 +2,6 @@
 
 mod failure;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,9 +9,10 @@ use r1_event::Digest;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 use url::Url;
+use zeroize::Zeroizing;
 
-use super::config::Timeouts;
 use super::key::Secret;
+use super::spec::Timeouts;
 use super::{ProviderError, ProviderFailure};
 
 pub(super) use failure::{error_in_stream, malformed};
@@ -31,6 +31,19 @@ pub(super) enum KeyHeader {
     Named(&'static str),
 }
 
+impl KeyHeader {
+    /// Name and value of the header.
+    pub(super) fn with(self, key: &Secret) -> (String, Secret) {
+        match self {
+            Self::Bearer => {
+                let value = Zeroizing::new(format!("Bearer {}", key.expose()));
+                ("authorization".to_owned(), Secret::new(&value))
+            }
+            Self::Named(name) => (name.to_owned(), key.clone()),
+        }
+    }
+}
+
 /// A client of one provider.
 #[derive(Debug)]
 pub(super) struct Http {
@@ -38,33 +51,26 @@ pub(super) struct Http {
     base_url: Url,
     /// Sensitive ones: nothing that prints a header prints their values.
     headers: HeaderMap,
-    key: Option<Secret>,
+    secrets: Vec<Secret>,
     timeouts: Timeouts,
 }
 
 impl Http {
+    /// A client that sends `headers` with each request and lets none of `secrets` into an error.
     pub(super) fn new(
         base_url: &str,
-        key: Option<(Secret, KeyHeader)>,
-        more_headers: &BTreeMap<String, String>,
+        headers: &[(String, Secret)],
+        secrets: Vec<Secret>,
         timeouts: Timeouts,
     ) -> Result<Self, HttpError> {
         let base_url = parse_base_url(base_url)?;
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        for (name, value) in more_headers {
+        let mut parsed = HeaderMap::new();
+        parsed.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        parsed.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        for (name, value) in headers {
             let refused = || HttpError::Header { name: name.clone() };
-            let parsed = HeaderName::try_from(name).map_err(|_| refused())?;
-            headers.insert(parsed, sensitive(value).ok_or_else(refused)?);
-        }
-        if let Some((key, header)) = &key {
-            let (name, value) = match *header {
-                KeyHeader::Bearer => ("authorization", sensitive(&format!("Bearer {}", key.expose()))),
-                KeyHeader::Named(name) => (name, sensitive(key.expose())),
-            };
-            let value = value.ok_or_else(|| HttpError::Header { name: name.to_owned() })?;
-            headers.insert(HeaderName::from_static(name), value);
+            let name = HeaderName::try_from(name).map_err(|_| refused())?;
+            parsed.insert(name, sensitive(value).ok_or_else(refused)?);
         }
         let mut client = reqwest::Client::builder()
             .user_agent(concat!("r1/", env!("CARGO_PKG_VERSION")))
@@ -76,7 +82,7 @@ impl Http {
             client = client.no_proxy();
         }
         let client = client.build().map_err(HttpError::Client)?;
-        Ok(Self { client, base_url, headers, key: key.map(|(key, _)| key), timeouts })
+        Ok(Self { client, base_url, headers: parsed, secrets, timeouts })
     }
 
     /// The API's address.
@@ -114,13 +120,13 @@ impl Http {
         }
         let headers = stream.response.headers().clone();
         let text = stream.error_text().await;
-        Err(self.hide_key(failure::of_response(status.as_u16(), &headers, &text)))
+        Err(self.hide_secrets(failure::of_response(status.as_u16(), &headers, &text)))
     }
 
-    /// The error without the key in it.
-    pub(super) fn hide_key(&self, mut error: ProviderError) -> ProviderError {
-        if let Some(key) = &self.key {
-            error.message = key.hide_in(&error.message);
+    /// The error without a key in it.
+    pub(super) fn hide_secrets(&self, mut error: ProviderError) -> ProviderError {
+        for secret in &self.secrets {
+            error.message = secret.hide_in(&error.message);
         }
         error
     }
@@ -227,8 +233,8 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-fn sensitive(value: &str) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(value).ok()?;
+fn sensitive(value: &Secret) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_str(value.expose()).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
@@ -248,9 +254,9 @@ mod tests {
     use super::*;
 
     fn http(key: &str) -> Http {
-        let key = Some((Secret::new(key), KeyHeader::Bearer));
-        let headers = BTreeMap::from([("x-gateway-key".to_owned(), "gateway-secret".to_owned())]);
-        Http::new("https://api.example.com/v1/", key, &headers, Timeouts::default()).unwrap()
+        let key = Secret::new(key);
+        let headers = [KeyHeader::Bearer.with(&key), ("x-gateway-key".to_owned(), Secret::new("gateway-secret"))];
+        Http::new("https://api.example.com/v1/", &headers, vec![key], Timeouts::default()).unwrap()
     }
 
     #[test]
@@ -259,7 +265,7 @@ mod tests {
         let printed = format!("{http:?}");
         assert!(!printed.contains("very-secret") && !printed.contains("gateway-secret"), "{printed}");
         let error = malformed("you sent sk-very-secret");
-        assert_eq!(http.hide_key(error).message, "you sent [key]");
+        assert_eq!(http.hide_secrets(error).message, "you sent [key]");
     }
 
     #[test]

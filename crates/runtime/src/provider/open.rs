@@ -2,33 +2,27 @@
 
 use std::sync::Arc;
 
-use super::Provider;
 use super::anthropic::Anthropic;
-use super::config::{ProviderConfig, Wire};
 use super::gemini::Gemini;
 use super::http::{Http, HttpError};
-use super::key::{Environment, KeyError};
+use super::key::{Environment, KeyError, KeySource, Secret};
 use super::openai_chat::OpenaiChat;
 use super::openai_responses::OpenaiResponses;
 use super::remote::{Dialect, Remote};
-use super::scripted::{Scenario, Scripted};
+use super::scripted::Scripted;
+use super::spec::{HeaderSource, ProviderSpec, Wire};
+use super::{Provider, ProviderError, ProviderFailure};
 
 /// Makes a provider ready. Fetches its key; talks to nobody yet.
-///
-/// `scenario` is what a [`Wire::Scripted`] one plays; the others do not look at it.
-pub fn open(
-    config: &ProviderConfig,
-    scenario: Option<Arc<Scenario>>,
-    environment: Environment<'_>,
-) -> Result<Arc<dyn Provider>, OpenError> {
-    Ok(match config.wire {
-        Wire::Anthropic => Arc::new(remote(config, environment, |_| Anthropic)?),
-        Wire::OpenaiResponses => Arc::new(remote(config, environment, |_| OpenaiResponses)?),
-        Wire::OpenaiChat => Arc::new(remote(config, environment, |http| OpenaiChat::at(http.base_url()))?),
-        Wire::Gemini => Arc::new(remote(config, environment, |_| Gemini)?),
+pub fn open(spec: &ProviderSpec, environment: Environment<'_>) -> Result<Arc<dyn Provider>, OpenError> {
+    Ok(match spec.wire {
+        Wire::Anthropic => Arc::new(remote(spec, environment, |_| Anthropic)?),
+        Wire::OpenaiResponses => Arc::new(remote(spec, environment, |_| OpenaiResponses)?),
+        Wire::OpenaiChat => Arc::new(remote(spec, environment, |http| OpenaiChat::at(http.base_url()))?),
+        Wire::Gemini => Arc::new(remote(spec, environment, |_| Gemini)?),
         Wire::Scripted => {
-            let scenario = scenario.ok_or_else(|| OpenError::NoScenario { name: config.name.clone() })?;
-            Arc::new(Scripted::new(&config.name, scenario))
+            let scenario = spec.scenario.clone().ok_or_else(|| OpenError::NoScenario { name: spec.name.clone() })?;
+            Arc::new(Scripted::new(&spec.name, Arc::new(scenario)))
         }
     })
 }
@@ -66,38 +60,66 @@ pub enum OpenError {
     },
 }
 
+impl From<OpenError> for ProviderError {
+    fn from(err: OpenError) -> Self {
+        let kind = match err {
+            OpenError::Key { .. } => ProviderFailure::Unauthorized,
+            OpenError::NoBaseUrl { .. } | OpenError::Http { .. } | OpenError::NoScenario { .. } => {
+                ProviderFailure::Rejected
+            }
+        };
+        Self { kind, status: 0, message: err.to_string(), retry_after: None }
+    }
+}
+
 fn remote<D: Dialect>(
-    config: &ProviderConfig,
+    spec: &ProviderSpec,
     environment: Environment<'_>,
     dialect: impl FnOnce(&Http) -> D,
 ) -> Result<Remote<D>, OpenError> {
-    let name = || config.name.clone();
-    let base_url = config.base_url.as_deref().ok_or_else(|| OpenError::NoBaseUrl { name: name() })?;
-    let key = match &config.key {
-        Some(source) => {
-            let key = source.resolve(environment).map_err(|source| OpenError::Key { name: name(), source })?;
-            Some((key, D::KEY))
-        }
-        None => None,
-    };
-    let http = Http::new(base_url, key, &config.headers, config.timeouts)
+    let name = || spec.name.clone();
+    let base_url = spec.base_url.as_deref().ok_or_else(|| OpenError::NoBaseUrl { name: name() })?;
+    let fetch =
+        |source: &KeySource| source.resolve(environment).map_err(|source| OpenError::Key { name: name(), source });
+    let mut headers = Vec::new();
+    let mut secrets = Vec::new();
+    if let Some(source) = &spec.key {
+        let key = fetch(source)?;
+        headers.push(D::KEY.with(&key));
+        secrets.push(key);
+    }
+    for (header, source) in &spec.headers {
+        let source = match source {
+            HeaderSource::Value(value) => {
+                headers.push((header.clone(), Secret::new(value)));
+                continue;
+            }
+            HeaderSource::Env(variable) => KeySource::Env(variable.clone()),
+            HeaderSource::File(path) => KeySource::File(path.clone()),
+        };
+        let value = fetch(&source)?;
+        headers.push((header.clone(), value.clone()));
+        secrets.push(value);
+    }
+    let http = Http::new(base_url, &headers, secrets, spec.timeouts)
         .map_err(|source| OpenError::Http { name: name(), source })?;
     let dialect = dialect(&http);
-    Ok(Remote::new(&config.name, http, dialect))
+    Ok(Remote::new(&spec.name, http, dialect))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::scripted::Scenario;
     use super::*;
 
     #[test]
     fn every_preset_opens_with_its_key_and_says_which_one_is_missing() {
-        for name in ProviderConfig::preset_names() {
-            let config = ProviderConfig::preset(name).unwrap();
-            let provider = open(&config, None, &|_| Some("sk-1".to_owned())).unwrap();
+        for name in ProviderSpec::preset_names() {
+            let spec = ProviderSpec::preset(name).unwrap();
+            let provider = open(&spec, &|_| Some("sk-1".to_owned())).unwrap();
             assert_eq!(provider.id(), name);
-            let without = open(&config, None, &|_| None);
-            match (without, &config.key) {
+            let without = open(&spec, &|_| None);
+            match (without, &spec.key) {
                 (Ok(_), None) => {}
                 (Err(err @ OpenError::Key { .. }), Some(_)) => assert!(err.to_string().contains("_API_KEY"), "{err}"),
                 (Ok(_), Some(_)) => panic!("`{name}` opens without its key"),
@@ -108,8 +130,7 @@ mod tests {
 
     #[test]
     fn a_scripted_provider_needs_a_scenario() {
-        let config = ProviderConfig::scripted();
-        assert!(matches!(open(&config, None, &|_| None), Err(OpenError::NoScenario { .. })));
-        assert!(open(&config, Some(Arc::default()), &|_| None).is_ok());
+        assert!(matches!(open(&ProviderSpec::default(), &|_| None), Err(OpenError::NoScenario { .. })));
+        assert!(open(&ProviderSpec::scripted(Scenario::default()), &|_| None).is_ok());
     }
 }

@@ -136,7 +136,7 @@ impl<D: Dialect> Provider for Remote<D> {
         request: ModelRequest,
         deltas: mpsc::Sender<Delta>,
     ) -> BoxFuture<'a, Result<ModelResponse, ProviderError>> {
-        Box::pin(async move { self.ask(request, deltas).await.map_err(|err| self.http.hide_key(err)) })
+        Box::pin(async move { self.ask(request, deltas).await.map_err(|err| self.http.hide_secrets(err)) })
     }
 }
 

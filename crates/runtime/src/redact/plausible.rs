@@ -142,7 +142,6 @@ mod tests {
             "&str",
             "read_line()",
             "self.password",
-            "Vec<u8>",
             "config::token",
             "None",
             "[redacted:known:00000000]",

@@ -12,7 +12,7 @@ use super::{Snapshot, Workspace, WorkspaceError, WorkspacePath, failed, permissi
 use crate::world;
 
 /// Temporary files begin so; whoever holds the lock may remove those of earlier holders, which crashed.
-const TEMPORARY: &str = ".r1-tmp-";
+const TEMPORARY: &str = ".r1-tmp";
 
 /// Mode of a new file, as the process's mask leaves it.
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
@@ -41,15 +41,12 @@ pub struct Staged {
 impl<'a> Locked<'a> {
     pub(super) fn wait(workspace: &'a Workspace) -> io::Result<Self> {
         // Opened anew: a lock belongs to an opening, and the one of the workspace is shared.
-        let mark = world::new_ulid(world::now()).map_err(io::Error::other)?;
+        let temporary = format!("{}-", world::new_id(TEMPORARY));
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let lock = rustix::fs::openat(&workspace.root.directory, ".", flags, Mode::empty())?;
         loop {
             match rustix::fs::flock(&lock, FlockOperation::LockExclusive) {
-                Ok(()) => {
-                    let temporary = format!("{TEMPORARY}{mark}-");
-                    return Ok(Self { workspace, temporary, staged: AtomicU64::new(0), _lock: lock });
-                }
+                Ok(()) => return Ok(Self { workspace, temporary, staged: AtomicU64::new(0), _lock: lock }),
                 Err(Errno::INTR) => {}
                 Err(err) => return Err(err.into()),
             }
@@ -194,7 +191,7 @@ impl Drop for Staged {
 }
 
 #[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "narrower on other systems"))]
-fn sole_name(stat: &rustix::fs::Stat, path: &WorkspacePath) -> Result<(), WorkspaceError> {
+pub(super) fn sole_name(stat: &rustix::fs::Stat, path: &WorkspacePath) -> Result<(), WorkspaceError> {
     match u64::from(stat.st_nlink) {
         0 | 1 => Ok(()),
         links => Err(WorkspaceError::HardLinked { path: path.clone(), links }),

@@ -1,3 +1,5 @@
 //! What the runtime promises, seen from outside.
 
+mod engine;
+mod provider;
 mod redaction;

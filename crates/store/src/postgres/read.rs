@@ -201,7 +201,7 @@ fn record(header: &[u8], payload: Option<&[u8]>) -> Record {
     Record { header: Bytes::copy_from_slice(header), payload: payload.map(Bytes::copy_from_slice) }
 }
 
-fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
+pub(super) fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
     let text = str::from_utf8(row.get(column)).ok().and_then(|text| text.parse().ok());
     text.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "a stored run id is not UTF-8".into() })
 }

@@ -20,7 +20,7 @@ use tokio_postgres::{AsyncMessage, Client, Error, Notification};
 
 use super::database::{Database, Param, quote};
 use super::options::PostgresOptions;
-use super::read::seq_at;
+use super::read::{run_id_at, seq_at};
 use crate::error::StoreError;
 use crate::watch::Watches;
 
@@ -264,19 +264,10 @@ impl Wake {
         Ok(())
     }
 
+    /// Goes by what is pending, not by who waits: every holder of a run waits for commands all the time.
     async fn look_for_commands(&self, db: &Database) -> Result<(), StoreError> {
-        let watched = self.shared.watches.watched_commands();
-        if watched.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<&[u8]> = watched.iter().map(|run| run.as_str().as_bytes()).collect();
-        let sql = "SELECT q.n, (SELECT max(pos) FROM @commands c WHERE c.run_id = q.run_id)
-                   FROM unnest($1::bytea[]) WITH ORDINALITY AS q (run_id, n)";
-        for row in db.query(sql, &[(&keys, Type::BYTEA_ARRAY)]).await? {
-            let run = usize::try_from(row.get::<_, i64>(0) - 1).ok().and_then(|n| watched.get(n));
-            if let (Some(run), Some(position)) = (run, row.get::<_, Option<i64>>(1)) {
-                self.shared.watches.publish_command(run, position.cast_unsigned());
-            }
+        for row in db.query("SELECT run_id, max(pos) FROM @commands GROUP BY run_id", &[]).await? {
+            self.shared.watches.publish_command(&run_id_at(&row, 0)?, row.get::<_, i64>(1).cast_unsigned());
         }
         Ok(())
     }

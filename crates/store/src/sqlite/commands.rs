@@ -8,7 +8,7 @@
 use r1_event::{Batch, RunId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::row::{self, RunRow};
+use super::row::{self, RunRow, signed};
 use super::writer::Session;
 use crate::command::Command;
 use crate::error::{AppendError, CommandError, StoreError};
@@ -50,12 +50,14 @@ pub(super) fn pending(db: &Connection, run: &RunId) -> Result<Vec<Command>, Stor
     Ok(commands.collect::<Result<_, _>>()?)
 }
 
-/// The position of the newest command that is pending for a run.
-pub(super) fn newest(db: &Connection, run: &RunId) -> rusqlite::Result<Option<u64>> {
-    let mut newest = db.prepare_cached(
-        "SELECT max(pos) FROM commands WHERE run = (SELECT id FROM runs WHERE run_id = ?1) AND body IS NOT NULL",
+/// The pending commands behind `position`: where they stand, and for which run each is.
+pub(super) fn left_since(db: &Connection, position: u64) -> rusqlite::Result<Vec<(u64, RunId)>> {
+    let mut left = db.prepare_cached(
+        "SELECT c.pos, r.run_id FROM commands AS c JOIN runs AS r ON r.id = c.run
+         WHERE c.pos > ?1 AND c.body IS NOT NULL ORDER BY c.pos",
     )?;
-    newest.query_one([run.as_str()], |row| row.get::<_, Option<i64>>(0)).map(|newest| newest.map(i64::cast_unsigned))
+    let left = left.query_map([signed(position)], |row| Ok((row::unsigned(row, 0)?, row::run_id(row, 1)?)))?;
+    left.collect()
 }
 
 /// Takes a command back; false if it is not pending.

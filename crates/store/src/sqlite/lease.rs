@@ -33,7 +33,9 @@ pub(super) fn acquire(
     let current = find(session.db, run)?;
     let acquired = Lease::take(current, run, owner, ttl, clock::now());
     if let Ok(Acquired { lease, .. }) = &acquired {
-        keep(session, lease)?;
+        keep(session.db, lease)?;
+        // Only this makes another token the good one.
+        session.standings.forget(run);
     }
     Ok(acquired)
 }
@@ -46,7 +48,7 @@ pub(super) fn renew(
     let current = find(session.db, &lease.run)?;
     let renewed = lease.extend(current.as_ref(), ttl, clock::now());
     if let Ok(lease) = &renewed {
-        keep(session, lease)?;
+        keep(session.db, lease)?;
     }
     Ok(renewed)
 }
@@ -62,18 +64,17 @@ pub(super) fn renew_all(
 pub(super) fn release(session: &mut Session<'_>, lease: &Lease) -> rusqlite::Result<Result<(), LeaseError>> {
     if let Some(mut held) = find(session.db, &lease.run)?.filter(|held| held.token == lease.token) {
         held.give_back();
-        keep(session, &held)?;
+        keep(session.db, &held)?;
     }
     Ok(Ok(()))
 }
 
-fn keep(session: &mut Session<'_>, lease: &Lease) -> rusqlite::Result<()> {
+fn keep(db: &Connection, lease: &Lease) -> rusqlite::Result<()> {
     let Lease { run, owner, token, until } = lease;
-    let mut insert = session.db.prepare_cached(
+    let mut insert = db.prepare_cached(
         "INSERT INTO leases (run_id, token, owner, until) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET token = excluded.token, owner = excluded.owner, until = excluded.until",
     )?;
     insert.execute(params![run.as_str(), signed(token.0), owner, until.0])?;
-    session.standings.forget(run);
     Ok(())
 }

@@ -94,6 +94,7 @@ fn patrol(door: &Door, watches: &Watches, post: &Mutex<Option<Watchman>>, called
 struct Known {
     data_version: Option<i64>,
     last_position: Option<i64>,
+    last_command: u64,
 }
 
 impl Known {
@@ -107,10 +108,10 @@ impl Known {
                 watches.publish_run(&run, next);
             }
         }
-        for run in watches.watched_commands() {
-            if let Some(position) = commands::newest(db, &run)? {
-                watches.publish_command(&run, position);
-            }
+        // By what is new, not by who waits: every holder of a run waits for commands all the time.
+        for (position, run) in commands::left_since(db, self.last_command)? {
+            watches.publish_command(&run, position);
+            self.last_command = position;
         }
         let last = db.prepare_cached("SELECT max(pos) FROM events")?.query_one([], |row| row.get(0))?;
         if self.last_position != last {

@@ -40,3 +40,36 @@ pub(super) fn open_runs(
     };
     runs.map(open).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::super::layout;
+    use super::*;
+
+    /// How many steps SQLite takes to find the open runs, and how many it finds.
+    fn search(db: &Connection) -> (i32, usize) {
+        let mut runs = db.prepare(SQL).unwrap();
+        let found = runs.query_map(params![0, 1, 100], |_| Ok(())).unwrap().count();
+        (runs.get_status(StatementStatus::VmStep), found)
+    }
+
+    #[test]
+    fn ten_thousand_finished_runs_cost_nothing() {
+        let mut db = Connection::open_in_memory().unwrap();
+        layout::migrate(&mut db).unwrap();
+        let add = |name: &str, count: u32, terminal: Option<i64>| {
+            let sql = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+                       INSERT INTO runs (run_id, version, started_at, terminal) SELECT ?1 || i, 2, 0, ?3 FROM n";
+            db.execute(sql, params![name, count, terminal]).unwrap();
+        };
+        add("first ", 3, None);
+        add("last ", 2, None);
+        let alone = search(&db);
+        db.execute("DELETE FROM runs WHERE run_id LIKE 'last %'", []).unwrap();
+        add("finished ", 10_000, Some(12));
+        add("last ", 2, None);
+        assert_eq!((search(&db), alone.1), (alone, 5));
+    }
+}

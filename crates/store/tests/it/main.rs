@@ -11,4 +11,5 @@ mod postgres_crash;
 mod postgres_erase;
 mod postgres_layout;
 mod postgres_wake;
+mod postgres_work;
 mod sqlite;

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures_util::{Stream, StreamExt as _};
 use r1_event::Seq;
-use r1_store::conformance::sample::{Writer, messages, read_all, run};
+use r1_store::conformance::sample::{Writer, batch, messages, read_all, run};
 use r1_store::{
-    FeedCursor, PageLimit, PostgresOptions, PostgresStore, SharedStore, Store as _, StoreError, tail, tail_feed,
+    Command, FeedCursor, PageLimit, PostgresOptions, PostgresStore, SharedStore, Store as _, StoreError, tail,
+    tail_feed,
 };
 use tokio::time::timeout;
 
@@ -64,6 +65,38 @@ async fn log_13_notifications_alone_wake_other_stores() {
 async fn log_13_polling_alone_wakes_other_stores() {
     let schema = Schema::new();
     follows(&schema, open(&schema.url(), SOON, false).await).await;
+}
+
+/// Whether a holder that watches `holding` hears of commands that are left elsewhere.
+async fn is_woken(schema: &Schema, holding: SharedStore) {
+    let mut writer = Writer::started(&holding, &run(1)).await;
+    let mut watch = holding.watch_commands(&run(1));
+    let elsewhere = schema.open().await;
+    for n in 0..5 {
+        let command = Command { id: format!("{n}"), body: "continue".into() };
+        elsewhere.leave_command(&run(1), command.clone()).await.unwrap();
+        loop {
+            assert!(timeout(Duration::from_secs(60), watch.arrived()).await.expect("nobody wakes the holder"));
+            if holding.commands(&run(1)).await.unwrap() == std::slice::from_ref(&command) {
+                break;
+            }
+        }
+        let mut answer = batch(&writer.chain, messages(1));
+        answer.settle(command.id);
+        writer.append(answer).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn notifications_alone_wake_the_holder_of_a_run() {
+    let schema = Schema::new();
+    is_woken(&schema, open(&schema.url(), NEVER, true).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn polling_alone_wakes_the_holder_of_a_run() {
+    let schema = Schema::new();
+    is_woken(&schema, open(&schema.url(), SOON, false).await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

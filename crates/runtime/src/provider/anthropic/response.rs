@@ -12,7 +12,7 @@ use crate::provider::remote::{Progress, Reader, count_at, parse, text_at};
 
 /// Reads the events of one message.
 #[derive(Default)]
-pub(super) struct MessageReader {
+pub(in crate::provider) struct MessageReader {
     /// Where the API's content blocks are in the answer.
     places: HashMap<u64, Place>,
 }

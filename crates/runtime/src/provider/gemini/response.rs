@@ -10,7 +10,7 @@ use crate::provider::remote::{Progress, Reader, count_at, parse, text_at};
 
 /// Reads the chunks of one answer. Each is a whole response of its own with the next parts in it.
 #[derive(Default)]
-pub(super) struct ContentReader {
+pub(in crate::provider) struct ContentReader {
     finished: bool,
 }
 

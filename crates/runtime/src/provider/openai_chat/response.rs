@@ -12,7 +12,7 @@ use crate::provider::remote::{Progress, Reader, count_at, parse, text_at};
 
 /// Reads the chunks of one completion.
 #[derive(Default)]
-pub(super) struct ChatReader {
+pub(in crate::provider) struct ChatReader {
     /// Where the calls are in the answer, by the API's numbers.
     calls: BTreeMap<u64, Place>,
     thinking: Option<Place>,

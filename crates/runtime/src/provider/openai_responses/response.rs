@@ -12,7 +12,7 @@ use crate::provider::remote::{Progress, Reader, count_at, parse, text_at};
 
 /// Reads the events of one response.
 #[derive(Default)]
-pub(super) struct ResponseReader {
+pub(in crate::provider) struct ResponseReader {
     /// Where the API's output items are in the answer.
     items: HashMap<u64, Item>,
     refused: bool,

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
 use r1_event::{Payload, Version};
 use r1_store::conformance::sample::{Writer, batch, completed, follow, message, read_all, run, seq};
-use r1_store::{PageLimit, SharedStore};
+use r1_store::{Command, PageLimit, SharedStore};
 
 use super::{SqliteFixture, open};
 
@@ -104,6 +104,35 @@ async fn log_15_an_erased_payload_of_any_size_is_in_no_file() {
         writer.write((40..60).map(|n| secret(n, size))).await;
         store.close().await.unwrap();
         assert!(secrets_in(&folder).is_disjoint(&gone));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_15_what_was_erased_is_not_left_in_the_command_that_brought_it() {
+    for size in [20, 400, 1_000, 3_900, 9_000, 70_000] {
+        let fixture = SqliteFixture::new();
+        let folder = fixture.beside("");
+        let store = open(&fixture.path()).await;
+        let mut writer = Writer::started(&store, &run(1)).await;
+        for n in 2..40 {
+            let body = format!("<secret{n:06}>").repeat(size / 14).into();
+            store.leave_command(&run(1), Command { id: format!("command {n}"), body }).await.unwrap();
+        }
+        // Most are settled, in an order of their own; some are withdrawn, some stay.
+        for n in (2..36).rev().filter(|n| n % 5 != 0).chain((2..36).filter(|n| n % 5 == 0)) {
+            if n % 7 == 0 {
+                assert!(store.withdraw_command(&run(1), &format!("command {n}")).await.unwrap());
+            } else {
+                let mut answer = batch(&writer.chain, [secret(n, size)]);
+                answer.settle(format!("command {n}"));
+                writer.append(answer).await.unwrap();
+            }
+        }
+        erase(&store, 1, 2..=writer.chain.size()).await;
+        assert_eq!(secrets_in(&folder), (36..40).collect(), "commands of {size} bytes that wait");
+        writer.write([completed()]).await;
+        erase(&store, 1, [2]).await;
+        assert_eq!(secrets_in(&folder), BTreeSet::new(), "commands of {size} bytes that end with their run");
     }
 }
 

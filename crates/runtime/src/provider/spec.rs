@@ -1,16 +1,19 @@
 //! What R1 must know of a provider to talk to it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::key::KeySource;
+use super::scripted::Scenario;
 
-/// How to reach a provider. Holds no key, only where it is found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How to reach a provider: what settings say of it, and what a run's log keeps. Holds no key, only where
+/// it is found.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ProviderConfig {
+pub struct ProviderSpec {
     /// Its name in logs and settings.
     pub name: String,
     /// What it speaks.
@@ -22,19 +25,22 @@ pub struct ProviderConfig {
     /// Where its key is found; a server at home may want none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<KeySource>,
-    /// Further headers of each request. Treated as secrets: people put keys of gateways here.
+    /// Further headers of each request.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, String>,
+    pub headers: BTreeMap<String, HeaderSource>,
     /// How long to wait.
     #[serde(default)]
     pub timeouts: Timeouts,
+    /// What a [`Wire::Scripted`] provider plays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Scenario>,
 }
 
-impl ProviderConfig {
+impl ProviderSpec {
     /// The settings of a well-known provider.
     #[must_use]
     pub fn preset(name: &str) -> Option<Self> {
-        PRESETS.iter().find(|preset| preset.name == name).map(Preset::config)
+        PRESETS.iter().find(|preset| preset.name == name).map(Preset::spec)
     }
 
     /// The names that [`preset`](Self::preset) knows.
@@ -44,20 +50,25 @@ impl ProviderConfig {
 
     /// The provider whose models cost nothing and say what they were told to.
     #[must_use]
-    pub fn scripted() -> Self {
-        Self {
-            name: "scripted".to_owned(),
-            wire: Wire::Scripted,
-            base_url: None,
-            key: None,
-            headers: BTreeMap::new(),
-            timeouts: Timeouts::default(),
-        }
+    pub fn scripted(scenario: Scenario) -> Self {
+        Self { name: "scripted".to_owned(), scenario: Some(scenario), ..Self::default() }
     }
 }
 
+/// Where a header's value is found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeaderSource {
+    /// Here. Kept in the log of each run, so nothing secret.
+    Value(String),
+    /// In this environment variable.
+    Env(String),
+    /// In this file, which nobody else may read.
+    File(PathBuf),
+}
+
 /// What a provider speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wire {
     /// Anthropic's Messages.
@@ -68,7 +79,8 @@ pub enum Wire {
     OpenaiChat,
     /// Google's Gemini.
     Gemini,
-    /// Nothing: it plays a [`Scenario`](super::Scenario).
+    /// Nothing: it plays a [`Scenario`].
+    #[default]
     Scripted,
 }
 
@@ -124,16 +136,16 @@ struct Preset {
 }
 
 impl Preset {
-    fn config(&self) -> ProviderConfig {
+    fn spec(&self) -> ProviderSpec {
         // Without a key it is a server at home, and that may first have to load the model.
         let first_byte_ms = if self.key_variable.is_none() { 300_000 } else { Timeouts::default().first_byte_ms };
-        ProviderConfig {
+        ProviderSpec {
             name: self.name.to_owned(),
             wire: self.wire,
             base_url: Some(self.base_url.to_owned()),
             key: self.key_variable.map(|variable| KeySource::Env(variable.to_owned())),
-            headers: BTreeMap::new(),
             timeouts: Timeouts { first_byte_ms, ..Timeouts::default() },
+            ..ProviderSpec::default()
         }
     }
 }
@@ -168,28 +180,30 @@ mod tests {
 
     #[test]
     fn every_preset_can_be_found_by_its_name_and_stored() {
-        for name in ProviderConfig::preset_names() {
-            let config = ProviderConfig::preset(name).unwrap();
-            assert_eq!(config.name, name);
-            let stored = serde_json::to_string(&config).unwrap();
-            assert_eq!(serde_json::from_str::<ProviderConfig>(&stored).unwrap(), config);
+        for name in ProviderSpec::preset_names() {
+            let spec = ProviderSpec::preset(name).unwrap();
+            assert_eq!(spec.name, name);
+            let stored = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<ProviderSpec>(&stored).unwrap(), spec);
         }
-        assert_eq!(ProviderConfig::preset("nobody"), None);
+        assert_eq!(ProviderSpec::preset("nobody"), None);
     }
 
     #[test]
     fn a_file_needs_to_say_only_what_is_special() {
-        let config: ProviderConfig = toml::from_str(
+        let spec: ProviderSpec = toml::from_str(
             r#"
             name = "work"
             wire = "openai-chat"
             base_url = "https://models.example/v1"
             key = { file = "/home/me/.key" }
+            headers = { x-team = { value = "tools" }, x-gateway-key = { env = "GATEWAY_KEY" } }
             "#,
         )
         .unwrap();
-        assert_eq!(config.key, Some(KeySource::File("/home/me/.key".into())));
-        assert_eq!(config.timeouts, Timeouts { first_byte_ms: 60_000, silence_ms: 120_000 });
-        assert!(toml::from_str::<ProviderConfig>("name='x'\nwire='openai-chat'\napi_key='sk-1'").is_err());
+        assert_eq!(spec.key, Some(KeySource::File("/home/me/.key".into())));
+        assert_eq!(spec.headers["x-gateway-key"], HeaderSource::Env("GATEWAY_KEY".to_owned()));
+        assert_eq!(spec.timeouts, Timeouts { first_byte_ms: 60_000, silence_ms: 120_000 });
+        assert!(toml::from_str::<ProviderSpec>("name='x'\nwire='openai-chat'\napi_key='sk-1'").is_err());
     }
 }

@@ -1,0 +1,33 @@
+//! The tools that every agent has.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Tool;
+use super::apply_patch::ApplyPatch;
+use super::edit::Edit;
+use super::file_read::FileRead;
+use super::file_write::FileWrite;
+use super::git::Git;
+use super::glob::Glob;
+use super::grep::Grep;
+use super::multi_edit::MultiEdit;
+use super::todo_write::TodoWrite;
+
+/// Tools that work on files of the workspace at `root`, which is the path that the run's log names:
+/// absolute paths below it mean the same as relative ones.
+#[must_use]
+pub fn files(root: &Path) -> Vec<Arc<dyn Tool>> {
+    let root: Arc<Path> = root.into();
+    vec![
+        Arc::new(FileRead::new(Arc::clone(&root))),
+        Arc::new(FileWrite::new(Arc::clone(&root))),
+        Arc::new(Edit::new(Arc::clone(&root))),
+        Arc::new(MultiEdit::new(Arc::clone(&root))),
+        Arc::new(ApplyPatch::new(Arc::clone(&root))),
+        Arc::new(Glob::new(Arc::clone(&root))),
+        Arc::new(Grep::new(root)),
+        Arc::new(TodoWrite::new()),
+        Arc::new(Git::new()),
+    ]
+}

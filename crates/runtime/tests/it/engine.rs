@@ -1,0 +1,8 @@
+//! The agent loop, run by the engine, on real stores.
+
+mod approvals;
+mod basics;
+mod going_on;
+mod limits;
+mod seams;
+mod stage;

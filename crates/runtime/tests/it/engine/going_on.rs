@@ -1,0 +1,110 @@
+//! Resume, retry, fork; and a replay that finds what was changed.
+
+use r1_event::{Kind, Payload, Seq};
+use r1_runtime::control::go_on::{Changes, GoOnError, fork, resume, retry};
+use r1_runtime::replay::{DivergenceKind, replay};
+
+use super::stage::Stage;
+
+#[tokio::test]
+async fn ep_21_a_failed_run_is_resumed_with_its_conversation() {
+    let stage = Stage::new();
+    let scenario = "turns: [{tool_calls: [{tool: once}], cost_micros_usd: 7}, {text: no, failures: [{kind: status, status: 400}]}]";
+    let failed = stage.play(stage.new_run(scenario)).await;
+    let changes = Changes { message: Some("once more".into()), ..Changes::default() };
+    let run = resume(&stage.engine, &failed, changes).await.unwrap();
+    assert_eq!(stage.types(&run).await[..3], ["run.resumed_from_event", "run.queued", "user.message"]);
+    let state = stage.state(&run).await;
+    assert_eq!(state.spent.prior_cost_micros_usd, 7);
+    let heard = format!("{:?}", state.conversation.messages());
+    assert!(heard.contains("do it") && heard.contains("once more"), "{heard}");
+    stage.work(&run).await.unwrap();
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_21_a_completed_run_goes_on_only_with_a_message() {
+    let stage = Stage::new();
+    let done = stage.play(stage.new_run("turns: [{text: done}]")).await;
+    let refused = resume(&stage.engine, &done, Changes::default()).await;
+    assert!(matches!(refused, Err(GoOnError::Completed { .. })));
+    let again = retry(&stage.engine, &done, Changes::default()).await.unwrap();
+    stage.work(&again).await.unwrap();
+    assert_eq!(stage.state(&again).await.conversation.messages().len(), 2, "a retry knows nothing of the first run");
+    stage.check(&again).await;
+}
+
+#[tokio::test]
+async fn ep_21_a_fork_shares_the_beginning_and_goes_its_own_way() {
+    let stage = Stage::new();
+    let run = stage.play(stage.new_run("turns: [{tool_calls: [{tool: once}]}, {text: first}]")).await;
+    let types = stage.types(&run).await;
+    let at = types.iter().position(|name| name == "tool.completed").unwrap() as u64 + 1;
+    let changes = Changes { message: Some("another way".into()), ..Changes::default() };
+    let at = Seq::new(at).unwrap();
+    let forked = fork(&stage.engine, &run, at, stage.workspace(), changes).await.unwrap();
+    assert_eq!(stage.types(&forked).await[1], "run.branched_from");
+    stage.work(&forked).await.unwrap();
+    let heard = format!("{:?}", stage.state(&forked).await.conversation.messages());
+    assert!(heard.contains("another way") && !heard.contains("first"), "{heard}");
+    stage.check(&forked).await;
+    assert_eq!(stage.types(&run).await, types, "the source stays as it was");
+}
+
+#[tokio::test]
+async fn log_20_a_changed_result_is_found_at_the_turn_that_heard_it() {
+    let stage = Stage::new();
+    let run = stage.play(stage.new_run("turns: [{tool_calls: [{tool: echo, input: {a: 1}}]}, {text: done}]")).await;
+    let forged = rewrite(&stage, &run, |payload| {
+        if let Payload::ToolCallCompleted(done) = payload {
+            done.result = r1_protocol::json::to_raw(&serde_json::json!({ "a": 2 }));
+        }
+    })
+    .await;
+    let report = replay(&stage.store, &forged).await.unwrap();
+    let divergence = report.divergence.expect("a changed result is noticed");
+    assert_eq!(divergence.kind, DivergenceKind::Differs);
+    assert_eq!(divergence.expected.unwrap().type_name, "turn.started");
+    let paths: Vec<_> = divergence.differences.iter().map(|difference| difference.path.as_str()).collect();
+    assert_eq!(paths, ["/prompt_hash"]);
+}
+
+#[tokio::test]
+async fn log_20_a_changed_prompt_or_text_is_found_where_it_stands() {
+    let stage = Stage::new();
+    let run = stage.play(stage.new_run("turns: [{text: done}]")).await;
+    let forged = rewrite(&stage, &run, |payload| {
+        if let Payload::RunStarted(started) = payload {
+            started.system_prompt = "be bad".into();
+        }
+    })
+    .await;
+    let report = replay(&stage.store, &forged).await.unwrap();
+    assert_eq!(report.divergence.unwrap().seq, Seq::FIRST);
+
+    let forged = rewrite(&stage, &run, |payload| {
+        if let Payload::AssistantMessageCompleted(message) = payload {
+            message.text = "never said".into();
+        }
+    })
+    .await;
+    let divergence = replay(&stage.store, &forged).await.unwrap().divergence.unwrap();
+    assert_eq!(divergence.expected.unwrap().type_name, "turn.completed");
+    assert_eq!(divergence.differences[0].path, "/text");
+}
+
+/// The run once more under another name, with its chain in order and some payloads changed.
+async fn rewrite(stage: &Stage, run: &r1_event::RunId, change: impl Fn(&mut Payload)) -> r1_event::RunId {
+    let forged = r1_runtime::world::new_run_id(r1_runtime::world::now()).unwrap();
+    let mut writer = r1_runtime::RunWriter::open(stage.store.clone(), forged.clone(), "forger", None).await.unwrap();
+    let mut batch = writer.batch();
+    for record in stage.records(run).await {
+        let (place, mut payload) = r1_runtime::agent::RunState::read(&record).unwrap();
+        change(&mut payload);
+        batch.push(place.ts, payload).unwrap();
+    }
+    writer.append_batch(batch).await.unwrap();
+    assert_eq!(writer.chain().terminal(), Some(Kind::RunCompleted));
+    writer.close().await.unwrap();
+    forged
+}

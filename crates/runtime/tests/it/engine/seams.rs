@@ -1,0 +1,153 @@
+//! Cancelled, handed over, killed: what is open is closed, and nothing happens twice.
+
+use std::sync::atomic::Ordering;
+
+use r1_event::{Kind, Payload};
+use r1_runtime::agent::Status;
+use r1_runtime::agent::command::Command;
+use r1_runtime::control::command::command;
+use r1_runtime::engine::{Claim, Outcome};
+use tokio_util::sync::CancellationToken;
+
+use super::stage::Stage;
+
+fn cancel() -> Command {
+    Command::Cancel { reason: "enough".into(), by: "operator".into(), actor: None }
+}
+
+#[tokio::test]
+async fn ep_20_cancel_stops_a_call_that_is_under_way() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{tool_calls: [{tool: wait}, {tool: echo}]}, {text: never}]")).await;
+    let work = stage.start(&run);
+    stage.world.begun.notified().await;
+    command(&stage.engine, &run, cancel()).await.unwrap();
+    assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCancelled));
+    let types = stage.types(&run).await;
+    assert_eq!(types[types.len() - 2..], ["tool.cancelled", "run.cancelled"]);
+    assert!(command(&stage.engine, &run, cancel()).await.is_err(), "a second cancel changes nothing");
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_20_cancel_stops_a_model_call_and_a_queued_run() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{text: never, failures: [{kind: hang}]}]")).await;
+    let work = stage.start(&run);
+    stage.until(&run, "turn.started").await;
+    command(&stage.engine, &run, cancel()).await.unwrap();
+    assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCancelled));
+    stage.check(&run).await;
+
+    let queued = stage.create(stage.new_run("turns: [{text: never}]")).await;
+    let state = command(&stage.engine, &queued, cancel()).await.unwrap();
+    assert_eq!(state.status(), Status::Cancelled);
+    stage.check(&queued).await;
+}
+
+#[tokio::test]
+async fn ep_17_a_killed_worker_loses_nothing_and_repeats_nothing() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{tool_calls: [{tool: once}, {tool: wait}]}, {text: done}]")).await;
+    let work = stage.start(&run);
+    stage.world.begun.notified().await;
+    stage.until(&run, "tool.completed").await;
+    work.abort();
+    let _ = work.await;
+    stage.expire(&run).await;
+    let outcome = stage.successor().work(&run, Claim::default(), CancellationToken::new()).await.unwrap();
+    assert_eq!(outcome, Outcome::Ended(Kind::RunCompleted));
+    assert_eq!(stage.world.runs.load(Ordering::SeqCst), 1, "`once` did not run again");
+    let types = stage.types(&run).await;
+    let seam = types.iter().position(|name| name == "gap.run_disconnected").unwrap();
+    assert_eq!(types[seam..seam + 3], ["gap.run_disconnected", "tool.failed", "run.resumed"]);
+    let heard = format!("{:?}", stage.state(&run).await.conversation.messages());
+    assert!(heard.contains("is not known"), "the model hears that the outcome is unknown: {heard}");
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_17_an_idempotent_call_is_made_again() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{tool_calls: [{tool: again}]}, {text: done}]")).await;
+    let work = stage.start(&run);
+    stage.world.begun.notified().await;
+    work.abort();
+    let _ = work.await;
+    stage.expire(&run).await;
+    stage.work(&run).await.unwrap();
+    let types = stage.types(&run).await;
+    assert_eq!(types.iter().filter(|name| *name == "tool.invoked").count(), 2);
+    let Payload::ToolCallCompleted(done) = stage.last_of(&run, Kind::ToolCallCompleted).await else { panic!() };
+    assert_eq!(done.attempt, 2);
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_17_a_turn_that_was_cut_off_starts_again_under_its_number() {
+    let stage = Stage::new();
+    let run = stage
+        .create(stage.new_run("turns: [{text: done, chunk_chars: 1, failures: [{kind: hang}]}]"))
+        .await;
+    let work = stage.start(&run);
+    stage.until(&run, "turn.started").await;
+    work.abort();
+    let _ = work.await;
+    stage.expire(&run).await;
+    let work = stage.start(&run);
+    stage.until(&run, "run.resumed").await;
+    let starts = || async {
+        let records = stage.records(&run).await;
+        let turns = records.iter().filter_map(|record| match r1_runtime::agent::RunState::read(record).unwrap().1 {
+            Payload::TurnStarted(started) => Some((started.turn_id, started.turn_index)),
+            _ => None,
+        });
+        turns.collect::<Vec<_>>()
+    };
+    while starts().await.len() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let turns = starts().await;
+    assert_ne!(turns[0].0, turns[1].0);
+    assert_eq!(turns[0].1, turns[1].1);
+    command(&stage.engine, &run, cancel()).await.unwrap();
+    work.await.unwrap().unwrap();
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_19_a_stopped_process_hands_its_run_over() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{text: never, failures: [{kind: hang}]}]")).await;
+    let stop = CancellationToken::new();
+    let (engine, named, stopped) = (stage.engine.clone(), run.clone(), stop.clone());
+    let work = tokio::spawn(async move { engine.work(&named, Claim::default(), stopped).await });
+    stage.until(&run, "turn.started").await;
+    stop.cancel();
+    assert_eq!(work.await.unwrap().unwrap(), Outcome::HandedOver);
+    let types = stage.types(&run).await;
+    assert_eq!(types[types.len() - 2..], ["turn.failed", "run.handed_over"]);
+    assert_eq!(stage.state(&run).await.status(), Status::Queued);
+    command(&stage.engine, &run, cancel()).await.unwrap();
+    stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_19_five_workers_in_a_row_are_enough() {
+    let stage = Stage::new();
+    let run = stage.create(stage.new_run("turns: [{text: never, failures: [{kind: hang}]}]")).await;
+    for _ in 0..5 {
+        let turns = stage.types(&run).await.iter().filter(|name| *name == "turn.started").count();
+        let work = stage.start(&run);
+        while stage.types(&run).await.iter().filter(|name| *name == "turn.started").count() == turns {
+            tokio::task::yield_now().await;
+        }
+        work.abort();
+        let _ = work.await;
+        stage.expire(&run).await;
+    }
+    assert_eq!(stage.work(&run).await.unwrap(), Outcome::Ended(Kind::RunFailed));
+    let Payload::RunFailed(end) = stage.last_of(&run, Kind::RunFailed).await else { panic!() };
+    assert_eq!((end.error_type.as_str(), end.retriable), ("crash_loop", Some(true)));
+    stage.check(&run).await;
+}
