@@ -52,8 +52,8 @@ pub(super) fn answered(answer: &ApprovalResolved, page: &mut Page) {
     let block = Block::Question(answer.approval_id.clone());
     page.begin(block);
     let who = match &answer.actor {
-        Some(actor) if !actor.id.is_empty() => one_line(&actor.id, 60),
-        _ => answer.by.to_string(),
+        Some(actor) => one_line(actor.id.as_deref().unwrap_or(answer.by.as_str()), 60),
+        None => answer.by.to_string(),
     };
     let comment =
         if answer.comment.is_empty() { String::new() } else { format!(": {}", one_line(&answer.comment, 200)) };
