@@ -59,7 +59,7 @@ pub use web::*;
 pub use words::*;
 
 use r1_event::Payload;
-use r1_event::payload::{Raw, Typed};
+use r1_event::payload::Typed;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -76,9 +76,7 @@ pub trait EventData: Serialize + DeserializeOwned {
 
     /// The payload to append.
     fn to_payload(&self) -> Payload {
-        // Structs of text, numbers and JSON values: there is nothing that could fail.
-        let data = serde_json::to_value(self).unwrap_or_default();
-        Payload::Typed(typed(Self::TYPE, &data))
+        Payload::Typed(Typed { r#type: Self::TYPE.into(), data: json::to_raw(self), ..Typed::default() })
     }
 
     /// The data of a Typed event, if it is of this type and its known fields hold what they should.
@@ -86,14 +84,14 @@ pub trait EventData: Serialize + DeserializeOwned {
         if event.r#type != Self::TYPE {
             return None;
         }
-        serde_json::from_value(json::from_cbor(&event.data.value().ok()?)).ok()
+        json::read(&event.data)
     }
 }
 
 /// A Typed event of any type; `data` should be an object.
 #[must_use]
 pub fn typed(type_name: &str, data: &serde_json::Value) -> Typed {
-    Typed { r#type: type_name.into(), data: Raw::from(&json::to_cbor(data)), ..Typed::default() }
+    Typed { r#type: type_name.into(), data: json::to_raw(data), ..Typed::default() }
 }
 
 /// The rows of the registry, by file.

@@ -1,17 +1,26 @@
 //! The events of R1 as frontends see them.
 //!
 //! - [`data`]: what each event type says, one struct per type that R1 writes.
-//! - [`registry`]: the same as a table: every type with its fields, from which schemas are made.
-//! - [`json`]: JSON and CBOR, one as the other.
+//! - [`RunFacts`] and [`Envelope`]: a stored event as it is served.
+//! - [`registry`] and [`schema`]: every type as a table, and the JSON Schemas made from it.
+//! - [`lint`]: whether a run's events come in the promised order.
+//! - [`dialect`]: the names that other producers use.
 //!
-//! Pure: no I/O, no clock. What is served of an event depends on the event and its run's first one alone.
+//! Pure: no I/O, no clock. What is served of an event depends on the event and on its run's first one
+//! alone, so it is the same bytes on every node.
 
 #[macro_use]
 mod table;
 
+pub mod canonical;
 pub mod data;
-mod event_id;
+pub mod dialect;
+pub mod envelope;
+pub mod id;
 pub mod json;
+pub mod lint;
 pub mod registry;
+pub mod schema;
 
-pub use event_id::event_id;
+pub use envelope::{Envelope, RunFacts, Thinking};
+pub use id::event_id;

@@ -29,8 +29,8 @@ pub use call::{Call, Stage};
 pub use conversation::Conversation;
 pub use decide::Toolset;
 pub use effect::Effect;
-pub use spec::{Budget, RunSpec, SandboxWish};
 pub use fold::{FoldError, Place};
+pub use spec::{Budget, RunSpec, SandboxWish};
 pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Status, Turn};
 
 /// Name of the recorded input that says how long to wait before another attempt at a turn.

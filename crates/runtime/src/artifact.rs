@@ -2,6 +2,7 @@
 //!
 //! - [`Artifacts`]: stores content for one run and tells its log; body first, event second.
 //! - [`patches`]: patches, which have a [`life`] after they are made.
+//! - [`view`]: artifacts as a log tells them.
 //! - [`read`]: gets content back.
 //!
 //! Output of programs and servers is redacted on its way in. Patches and files are never rewritten, since
@@ -10,6 +11,7 @@
 mod intake;
 pub mod life;
 pub mod patches;
+pub mod view;
 
 use std::io;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ mod marked;
 mod unified;
 mod wanted;
 
-pub use apply::{ApplyError, Applied, Batch, Conflict, HunkFit, Options, PathConflict};
+pub use apply::{Applied, ApplyError, Batch, Conflict, HunkFit, Options, PathConflict};
 pub use diff::{Diff, Stats, diff};
 pub use facts::{Operation, PatchFacts, Version};
 pub use fit::FitError;

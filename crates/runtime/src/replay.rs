@@ -64,7 +64,9 @@ pub struct Shown {
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// Another agent's run.
-    #[error("run {run} records another agent, whose decisions cannot be computed again; check it with `r1 log validate`")]
+    #[error(
+        "run {run} records another agent, whose decisions cannot be computed again; check it with `r1 log validate`"
+    )]
     Recorded {
         /// The run.
         run: RunId,
@@ -86,8 +88,12 @@ pub enum ReplayError {
     Store(#[from] StoreError),
 }
 
-/// Replays a stored run.
-pub async fn replay(store: &SharedStore, run: &RunId) -> Result<Report, ReplayError> {
+/// Replays a stored run. `tools` gives the tools of a run to decide with; usually [`Toolset::recorded`].
+pub async fn replay(
+    store: &SharedStore,
+    run: &RunId,
+    tools: impl Fn(&RunState) -> Toolset,
+) -> Result<Report, ReplayError> {
     let mut replayer: Option<Replayer> = None;
     let mut next = Seq::FIRST;
     loop {
@@ -110,7 +116,8 @@ pub async fn replay(store: &SharedStore, run: &RunId) -> Result<Report, ReplayEr
                     let source = load_at(store, &origin.run, origin.seq).await?;
                     state = RunState::continue_from(source, place, run.clone(), &payload)?;
                 }
-                replayer = Some(Replayer::new(state, &record, &payload)?);
+                let tools = tools(&state);
+                replayer = Some(Replayer::new(state, tools, &record, &payload)?);
                 continue;
             };
             replayer.take(&record, place, &payload);
@@ -130,14 +137,18 @@ pub struct Replayer {
 
 impl Replayer {
     /// Begins with a run's first event.
-    pub fn new(state: RunState, record: &Record, payload: &Payload) -> Result<Self, ReplayError> {
+    pub fn new(
+        state: RunState,
+        tools: Toolset,
+        record: &Record,
+        payload: &Payload,
+    ) -> Result<Self, ReplayError> {
         let run = state.run.clone();
         match state.run_kind.as_str() {
             "agent_loop" => {}
             "recorded" => return Err(ReplayError::Recorded { run }),
             _ => return Err(ReplayError::NoLoop { run }),
         }
-        let tools = Toolset::recorded(&state.spec);
         let mut replayer = Self { state, tools, report: Report { events: 1, ..Report::default() } };
         if let Some(expected) = rules::first_event(payload, &replayer.tools) {
             replayer.compare(Seq::FIRST, record, &expected, payload);

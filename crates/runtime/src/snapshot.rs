@@ -78,7 +78,11 @@ impl Snapshots {
         let failed = |message| SnapshotError::Git { message };
         let restore = async {
             git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", tree]).run().await?;
-            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["checkout-index", "--all", "--force"]).run().await
+            git(&repository, into)
+                .env("GIT_INDEX_FILE", &index)
+                .args(["checkout-index", "--all", "--force"])
+                .run()
+                .await
         };
         let restored = restore.await.map_err(failed);
         let _ = std::fs::remove_file(&index);

@@ -4,6 +4,23 @@
 //! looks at) and runs. It writes the events of its own kind through its [`ToolContext`]; the loop writes
 //! `tool.invoked`, `tool.started` and the terminal event around it.
 
+pub mod apply_patch;
+pub mod builtin;
+pub mod edit;
+mod editing;
+pub mod file_read;
+pub mod file_write;
+pub mod git;
+pub mod glob;
+pub mod grep;
+mod input;
+pub mod multi_edit;
+mod output;
+mod replace;
+pub mod todo_write;
+mod walk;
+mod work;
+
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -40,13 +57,6 @@ pub trait Tool: Send + Sync {
 
     /// Does it.
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
-}
-
-/// A tool as a log describes it, to decide about its calls again: R1's own if it still has one of that
-/// name.
-#[must_use]
-pub fn recorded(spec: &ToolSpec) -> Arc<dyn Tool> {
-    todo!("{spec:?}")
 }
 
 /// What is told of a tool.

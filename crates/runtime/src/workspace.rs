@@ -271,7 +271,9 @@ pub enum WorkspaceError {
         what: &'static str,
     },
     /// A second name of the file may be outside of the workspace.
-    #[error("`{path}` has {links} hard links, of which some may be outside of the workspace; copy it before you edit it")]
+    #[error(
+        "`{path}` has {links} hard links, of which some may be outside of the workspace; copy it before you edit it"
+    )]
     HardLinked {
         /// Where.
         path: WorkspacePath,

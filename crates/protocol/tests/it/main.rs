@@ -1,3 +1,11 @@
 //! Tests of the crate's promises, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod dialect;
+mod envelope;
+mod example;
+mod json_values;
+mod lint;
+mod schema;
+mod served_v1;
 mod typed;

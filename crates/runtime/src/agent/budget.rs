@@ -91,20 +91,6 @@ impl Axis {
     }
 }
 
-/// The largest number up to `most` that still fits; 0 always does.
-fn largest(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
-}
-
 /// A limit that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overrun {
@@ -150,13 +136,11 @@ impl RunState {
                 Axis::OutputTokens => allowance = allowance.min(left),
                 Axis::Usd => {
                     let Some(price) = &self.spec.price else { continue };
-                    let cost = |output_tokens| {
-                        price.cost_micros(&Usage { input_tokens: estimate, output_tokens, ..Usage::default() })
-                    };
-                    if cost(0) > left {
-                        return no_room(used + cost(0));
+                    let input = price.cost(&Usage { input_tokens: estimate, ..Usage::default() });
+                    if input > left {
+                        return no_room(used + input);
                     }
-                    allowance = largest(allowance, |output| cost(output) <= left);
+                    allowance = allowance.min(price.affordable_output(left - input));
                 }
             }
             if allowance < MIN_OUTPUT_TOKENS.min(self.spec.max_output_tokens) {

@@ -6,7 +6,7 @@
 use r1_event::{Payload, payload};
 use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::call::{Call, Stage};
 use super::state::{Phase, RunState};
@@ -203,7 +203,8 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
         return Err(Refusal::HumanOnly);
     }
     let approved = *decision == Decision::Approve;
-    let grant = (approved && *scope == Scope::Session).then(|| Grant::of(&call.tool, &call.input).to_json());
+    let runs = edited_input.as_ref().unwrap_or(&call.input);
+    let grant = (approved && *scope == Scope::Session).then(|| grant(state, &call.tool, runs)).flatten();
     let resolved = data::ApprovalResolved {
         approval_id: approval_id.to_owned(),
         decision: if approved { "approved".into() } else { "rejected".into() },
@@ -220,6 +221,13 @@ fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec
         ..Default::default()
     };
     Ok(vec![resolved.to_payload()])
+}
+
+/// What allowing this call for the session allows.
+fn grant(state: &RunState, tool: &str, input: &Value) -> Option<Map<String, Value>> {
+    let spec = state.spec.tools.iter().find(|spec| spec.name == tool)?;
+    let subject = crate::tool::recorded(spec).subject(input).ok()?;
+    Grant::of(tool, &subject).map(|grant| grant.to_json())
 }
 
 /// Closes whatever is open, then the run. The engine has stopped all work before.

@@ -70,8 +70,7 @@ impl Conversation {
 
     /// Takes what a provider counted for everything said so far, its own answer included.
     pub fn count(&mut self, usage: Usage) {
-        let tokens =
-            usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens;
+        let tokens = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens + usage.output_tokens;
         if tokens > 0 {
             self.counted = Some(Counted { tokens, bytes: self.bytes });
         }
@@ -118,7 +117,9 @@ fn feed_block(hasher: &mut blake3::Hasher, block: &Block) -> u64 {
         }
         Block::ToolUse(call) => {
             feed(hasher, b"call");
-            feed(hasher, call.call_id.as_bytes()) + feed(hasher, call.tool.as_bytes()) + feed(hasher, &json(&call.input))
+            feed(hasher, call.call_id.as_bytes())
+                + feed(hasher, call.tool.as_bytes())
+                + feed(hasher, &json(&call.input))
         }
         Block::ToolResult(result) => {
             feed(hasher, if result.is_error { b"error" } else { b"result" });

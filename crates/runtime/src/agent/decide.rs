@@ -1,6 +1,7 @@
 //! What the loop says next.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,9 +13,9 @@ use super::budget::Overrun;
 use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
+use super::spec::RunSpec;
 use super::state::{Phase, RunState};
 use crate::policy::{Approver, Ruling, Situation, subject_hash};
-use super::spec::RunSpec;
 use crate::tool::{self, BadInput, Subject, Tool, ToolSpec};
 
 /// A person who says no twice to exactly the same is not asked a third time.
@@ -37,8 +38,10 @@ impl Toolset {
 
     /// The tools of a run as its log describes them: good for deciding, not for running.
     #[must_use]
-    pub fn recorded(spec: &RunSpec) -> Self {
-        Self::new(spec.tools.iter().map(tool::recorded))
+    pub fn recorded(state: &RunState) -> Self {
+        let root = Path::new(&state.workspace_path);
+        let wanted = |tool: &Arc<dyn Tool>| state.spec.tools.iter().any(|spec| spec.name == tool.spec().name);
+        Self::new(tool::builtin::all(root).into_iter().filter(wanted))
     }
 
     /// The tool with this name.
@@ -155,7 +158,9 @@ impl RunState {
                 Some(allowed.to_payload())
             }
             Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
-            Ruling::Ask { reason, approver, .. } => Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver)),
+            Ruling::Ask { reason, approver, .. } => {
+                Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver))
+            }
         }
     }
 
@@ -268,8 +273,7 @@ impl RunState {
             cumulative_output_tokens: spent.output_tokens,
             cumulative_cost_micros_usd: spent.task_cost_micros_usd(),
             task_budget_micros_usd: budget,
-            task_budget_remaining_micros_usd: budget
-                .map(|budget| budget.saturating_sub(spent.task_cost_micros_usd())),
+            task_budget_remaining_micros_usd: budget.map(|budget| budget.saturating_sub(spent.task_cost_micros_usd())),
             run_cost_micros_usd: Some(spent.cost_micros_usd),
             ..Default::default()
         }

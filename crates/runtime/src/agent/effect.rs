@@ -2,9 +2,9 @@
 
 use r1_event::UnixNanos;
 
+use super::Toolset;
 use super::call::Stage;
 use super::state::{Phase, RunState};
-use super::Toolset;
 
 /// A piece of work that the engine does on the loop's behalf. Its results come back as events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

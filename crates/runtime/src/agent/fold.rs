@@ -485,9 +485,9 @@ impl RunState {
     }
 
     fn waiting_mut(&mut self, approval_id: &str) -> Option<&mut Call> {
-        self.calls.iter_mut().find(
-            |call| matches!(&call.stage, Stage::Waiting { approval_id: waiting, .. } if waiting == approval_id),
-        )
+        self.calls
+            .iter_mut()
+            .find(|call| matches!(&call.stage, Stage::Waiting { approval_id: waiting, .. } if waiting == approval_id))
     }
 
     fn artifact_created(&mut self, typed: &Typed) {
@@ -554,4 +554,3 @@ fn origin(raw: &payload::Raw) -> Option<Origin> {
     let value: Value = json::read(raw)?;
     Some(Origin { run: value.get("run_id")?.as_str()?.parse().ok()?, seq: Seq::new(value.get("seq")?.as_u64()?)? })
 }
-

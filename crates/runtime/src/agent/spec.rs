@@ -1,8 +1,6 @@
 //! What a run was asked to do, whole: it is kept in the run's first event, so that whoever resumes,
 //! replays or forks it needs nothing but the log.
 
-use std::sync::Arc;
-
 use r1_event::payload::Raw;
 use r1_protocol::json;
 use serde::{Deserialize, Serialize};
@@ -10,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::policy::{ApprovalMode, Policy};
 use crate::price::Price;
-use crate::provider::{ProviderConfig, Scenario};
+use crate::provider::ProviderSpec;
 use crate::tool::ToolSpec;
 
 /// How a run is to be carried out.
@@ -27,10 +25,8 @@ pub struct RunSpec {
     pub approval_timeout_s: u64,
     /// The rules for tool calls.
     pub policy: Policy,
-    /// Where the model is and how to talk to it; neither its key nor any header.
-    pub provider: ProviderConfig,
-    /// What a scripted model says.
-    pub scenario: Option<Arc<Scenario>>,
+    /// Where the model is and how to talk to it, and what a scripted one says; never a key.
+    pub provider: ProviderSpec,
     /// Parameters for the model, as given.
     pub params: Map<String, Value>,
     /// What its tokens cost, if known.
@@ -66,8 +62,7 @@ impl Default for RunSpec {
             approval: ApprovalMode::default(),
             approval_timeout_s: 86_400,
             policy: Policy::default(),
-            provider: ProviderConfig::scripted(),
-            scenario: None,
+            provider: ProviderSpec::default(),
             params: Map::new(),
             price: None,
             budget: Budget { warning_pct: vec![80], ..Budget::default() },

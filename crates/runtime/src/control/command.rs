@@ -57,7 +57,9 @@ pub async fn command(engine: &Engine, run: &RunId, command: Command) -> Result<R
             Ok(Err(refusal)) => return Err(refusal.into()),
             Err(EngineError::Writer(WriterError::Lease(LeaseError::Held { .. }))) => {}
             // Someone took the run between two looks: ask again.
-            Err(EngineError::Writer(WriterError::Append(AppendError::Fenced { .. } | AppendError::Conflict { .. }))) => {
+            Err(EngineError::Writer(WriterError::Append(
+                AppendError::Fenced { .. } | AppendError::Conflict { .. },
+            ))) => {
                 continue;
             }
             Err(err) => return Err(err.into()),

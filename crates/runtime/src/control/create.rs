@@ -261,9 +261,7 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun) -> payload::RunStarted
         app_version: env!("CARGO_PKG_VERSION").into(),
         run_kind: Some("agent_loop".into()),
         task_id: new.task_id.clone().or_else(|| Some(format!("task_{ulid}"))),
-        session_id: origin
-            .and_then(|origin| origin.session_id.clone())
-            .or_else(|| Some(format!("chat_{ulid}"))),
+        session_id: origin.and_then(|origin| origin.session_id.clone()).or_else(|| Some(format!("chat_{ulid}"))),
         workspace: Some(json::to_raw(&json!({ "path": new.workspace_path, "mode": new.workspace_mode }))),
         resumed_from: link(Way::Resume),
         forked_from: link(Way::Fork),

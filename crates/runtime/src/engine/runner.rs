@@ -23,7 +23,7 @@ use super::{Engine, EngineError, Outcome, RENEW_EVERY, SELF_FENCE};
 use crate::agent::command::{self, Command};
 use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
-use crate::emit::{EmitRequest, Emission, Emitter};
+use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::model::{Block, ModelRequest};
 use crate::provider::{Provider, ProviderError, ProviderFailure};
 use crate::sandbox::Sandbox;
@@ -321,7 +321,7 @@ impl<'e> Runner<'e> {
             workspace: self.workspace.clone(),
             sandbox: self.sandbox.clone(),
             events: self.emitter.clone(),
-            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone()),
+            artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone(), self.engine.redactor.clone()),
             redactor: self.engine.redactor.clone(),
             cancel,
         }
@@ -610,4 +610,3 @@ fn defect() -> ProviderError {
     let message = "the provider failed with a defect of its own".to_owned();
     ProviderError { kind: ProviderFailure::Malformed, status: 0, message, retry_after: None }
 }
-

@@ -249,7 +249,7 @@ fn text_of(response: &ModelResponse) -> String {
 fn cost(state: &RunState, response: &ModelResponse) -> (u64, &'static str) {
     match (response.cost_micros_usd, &state.spec.price) {
         (Some(micros), _) => (micros, "provider"),
-        (None, Some(price)) => (price.cost_micros(&response.usage), "price_book"),
+        (None, Some(price)) => (price.cost(&response.usage), "price_book"),
         (None, None) => (0, "unknown"),
     }
 }

@@ -50,12 +50,7 @@ pub(super) fn parse(body: Body<'_>) -> Result<Vec<Wanted>, ParseError> {
     Ok(wanted)
 }
 
-fn update(
-    line: &str,
-    number: usize,
-    move_to: &mut Option<String>,
-    pieces: &mut Vec<Piece>,
-) -> Result<(), ParseError> {
+fn update(line: &str, number: usize, move_to: &mut Option<String>, pieces: &mut Vec<Piece>) -> Result<(), ParseError> {
     if let Some(path) = line.strip_prefix("*** Move to: ") {
         *move_to = Some(path.trim().into());
         return Ok(());

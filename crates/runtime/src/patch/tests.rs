@@ -39,15 +39,10 @@ fn a_diff_reads_as_git_writes_it() {
         shown(&change("run", file("a\n"), executable)),
         "diff --git a/run b/run\nold mode 100644\nnew mode 100755\n"
     );
-    let renamed = Change { from: Some("from".to_owned().try_into().unwrap()), ..change("to", file("a\n"), file("a\n")) };
-    assert_eq!(
-        shown(&renamed),
-        "diff --git a/from b/to\nsimilarity index 100%\nrename from from\nrename to to\n"
-    );
-    assert_eq!(
-        shown(&change("b", file("\0"), file("\0\0"))),
-        "diff --git a/b b/b\nBinary files a/b and b/b differ\n"
-    );
+    let renamed =
+        Change { from: Some("from".to_owned().try_into().unwrap()), ..change("to", file("a\n"), file("a\n")) };
+    assert_eq!(shown(&renamed), "diff --git a/from b/to\nsimilarity index 100%\nrename from from\nrename to to\n");
+    assert_eq!(shown(&change("b", file("\0"), file("\0\0"))), "diff --git a/b b/b\nBinary files a/b and b/b differ\n");
 }
 
 #[test]

@@ -42,7 +42,8 @@ impl<'a> Reader<'a> {
     }
 
     fn next_is_names(&self) -> bool {
-        let is = |offset: usize, start: &str| self.lines.get(self.at + offset).is_some_and(|line| line.starts_with(start));
+        let is =
+            |offset: usize, start: &str| self.lines.get(self.at + offset).is_some_and(|line| line.starts_with(start));
         is(0, "--- ") && is(1, "+++ ")
     }
 

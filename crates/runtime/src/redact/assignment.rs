@@ -207,9 +207,13 @@ pub(super) fn find_cookie(mut look: Look<'_>) -> Result<Option<Reached>, NeedMor
         return Ok(None);
     }
     let start = look.position();
-    let value = look.run(Class::Line, usize::MAX)?;
-    let is_cookie = value.contains(&b'=') && !value.starts_with(MARKER_START) && !is_placeholder(value);
-    Ok(is_cookie.then(|| look.span(start, Class::Line)))
+    // The name of the first cookie comes before long.
+    let beginning = look.run(Class::Line, 256)?;
+    if !beginning.contains(&b'=') || is_placeholder(beginning) {
+        return Ok(None);
+    }
+    look.run(Class::Line, usize::MAX)?;
+    Ok(Some(look.span(start, Class::Line)))
 }
 
 /// What stands before the host of a URL.

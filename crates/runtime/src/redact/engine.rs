@@ -49,13 +49,19 @@ impl Span {
 }
 
 /// What a scan found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scan {
-    /// In no order, and overlapping.
+    /// They may overlap.
     pub(super) spans: Vec<Span>,
     /// Before this place everything is decided.
     pub(super) undecided: usize,
+    /// How far the secrets reach that were found so far.
+    pub(super) covered: usize,
 }
+
+/// So far inside of a secret nothing else is looked for: text made of nothing but beginnings of secrets
+/// would else be looked at again and again.
+const DEEP: usize = 256;
 
 /// Which detectors look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,25 +135,36 @@ impl Engine {
         Ok(Self { key, custom, forms, anchors, automaton, texts })
     }
 
-    /// Finds the secrets whose anchors stand at `from` or later. If the text is not `complete`, those
-    /// that begin at the result's `undecided` or later are to be looked for again when there is more.
-    pub(super) fn scan(&self, bytes: &[u8], from: usize, complete: bool, which: Which) -> Scan {
-        let mut undecided = if complete { bytes.len() } else { self.partial_anchor(bytes, from) };
-        let mut found = Vec::new();
-        for hit in self.automaton.find_overlapping_iter(Input::new(bytes).range(from..)) {
+    /// Finds the secrets whose anchors stand at `from` or later; up to `covered`, earlier ones reach. If
+    /// the text is not `complete`, what begins at the result's `undecided` or later is to be looked for
+    /// again when there is more.
+    pub(super) fn scan(&self, bytes: &[u8], from: usize, covered: usize, complete: bool, which: Which) -> Scan {
+        let end = if complete { bytes.len() } else { self.partial_anchor(bytes, from) };
+        let mut scan = Scan { spans: Vec::new(), undecided: end, covered };
+        let mut hits: Vec<_> = self.automaton.find_overlapping_iter(Input::new(bytes).range(from..)).collect();
+        // By their beginnings, so that what is skipped does not depend on where a stream was cut.
+        hits.sort_unstable_by_key(|hit| (hit.start(), hit.pattern()));
+        for hit in hits.into_iter().take_while(|hit| hit.start() < end) {
             let anchor = self.anchors[hit.pattern().as_usize()];
-            if which == Which::ContextFree && !anchor.is_context_free() {
+            let is_skipped = which == Which::ContextFree && !anchor.is_context_free()
+                || scan.covered > hit.start() + DEEP && !matches!(anchor, Anchor::Known(_));
+            if is_skipped {
                 continue;
             }
             let look = Look::new(bytes, hit.start(), complete);
             match self.look_closer(anchor, look, hit.end() - hit.start()) {
-                Ok(Some(span)) => found.push((hit.start(), span)),
+                Ok(Some(span)) => {
+                    scan.covered = scan.covered.max(span.place.end);
+                    scan.spans.push(span);
+                }
                 Ok(None) => {}
-                Err(NeedMore) => undecided = undecided.min(hit.start()),
+                Err(NeedMore) => {
+                    scan.undecided = hit.start();
+                    break;
+                }
             }
         }
-        let decided = found.into_iter().filter(|(anchor, _)| *anchor < undecided);
-        Scan { spans: decided.map(|(_, span)| span).collect(), undecided }
+        scan
     }
 
     /// Does the same with the operator's expressions, by lines: returns where the first line begins that
@@ -168,7 +185,7 @@ impl Engine {
 
     /// Whether anything is found in a whole text.
     pub(super) fn finds(&self, bytes: &[u8], which: Which) -> bool {
-        let mut is_found = !self.scan(bytes, 0, true, which).spans.is_empty();
+        let mut is_found = !self.scan(bytes, 0, 0, true, which).spans.is_empty();
         if !is_found {
             self.scan_lines(bytes, 0, true, which, |_| is_found = true);
         }

@@ -15,8 +15,12 @@ pub struct StreamRedactor {
     which: Which,
     /// What came and was not given out, and before it a little of what was: names stand before values.
     buffer: Vec<u8>,
-    /// Where in `buffer` that begins which is not yet decided.
-    decided: usize,
+    /// Where in `buffer` that begins which was not given out.
+    shown: usize,
+    /// Where the first anchor may stand that was not looked at.
+    scanned: usize,
+    /// How far the secrets reach that were found so far.
+    covered: usize,
     /// Where the first line begins that the operator's expressions have not seen.
     line: usize,
     /// Found, but not reached.
@@ -40,7 +44,17 @@ struct Open {
 
 impl StreamRedactor {
     pub(super) fn new(engine: Arc<Engine>, which: Which) -> Self {
-        Self { engine, which, buffer: Vec::new(), decided: 0, line: 0, spans: Vec::new(), open: None }
+        Self {
+            engine,
+            which,
+            buffer: Vec::new(),
+            shown: 0,
+            scanned: 0,
+            covered: 0,
+            line: 0,
+            spans: Vec::new(),
+            open: None,
+        }
     }
 
     /// Takes a piece and gives what is safe to show by now. At most 8 KiB that may begin a secret are
@@ -57,23 +71,24 @@ impl StreamRedactor {
     }
 
     fn advance(&mut self, complete: bool) -> Vec<u8> {
-        let scan = self.engine.scan(&self.buffer, self.decided, complete, self.which);
+        let scan = self.engine.scan(&self.buffer, self.scanned, self.covered, complete, self.which);
+        (self.scanned, self.covered) = (scan.undecided, scan.covered);
         self.spans.extend(scan.spans);
         let custom = |place| self.spans.push(Span { place, detector: Detector::Custom, mark: None });
         self.line = self.engine.scan_lines(&self.buffer, self.line, complete, self.which, custom);
         self.spans.sort_by_key(|span| (span.place.start, span.place.end, span.detector));
-        let until = scan.undecided.min(self.line);
+        let until = self.scanned.min(self.line);
         let shown = self.replace(until, complete);
-        self.decided = until;
+        self.shown = until;
         self.forget();
         shown
     }
 
     /// Gives what stands before `until`, without secrets.
     fn replace(&mut self, until: usize, complete: bool) -> Vec<u8> {
-        let mut shown = Vec::with_capacity(until - self.decided);
+        let mut shown = Vec::with_capacity(until - self.shown);
         let mut spans = std::mem::take(&mut self.spans).into_iter().peekable();
-        let mut at = self.decided;
+        let mut at = self.shown;
         loop {
             let Some(open) = &mut self.open else {
                 match spans.next_if(|span| span.place.start < until) {
@@ -126,10 +141,12 @@ impl StreamRedactor {
 
     /// Drops what was given out, but for what the next look may look back at.
     fn forget(&mut self) {
-        let gone = self.decided.saturating_sub(LOOK_BACK);
+        let gone = self.shown.saturating_sub(LOOK_BACK);
         self.buffer.drain(..gone);
-        self.decided -= gone;
+        self.shown -= gone;
+        self.scanned -= gone;
         self.line -= gone;
+        self.covered = self.covered.saturating_sub(gone);
         for span in &mut self.spans {
             span.place = Reached { start: span.place.start - gone, end: span.place.end - gone, ..span.place };
         }

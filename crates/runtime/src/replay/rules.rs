@@ -1,7 +1,7 @@
 //! Which events are the loop's own, and which may come at any moment.
 
-use r1_event::payload::{self, Typed};
 use r1_event::Payload;
+use r1_event::payload::{self, Typed};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
 
@@ -70,7 +70,7 @@ pub(super) fn restated(state: &RunState, payload: &Payload) -> Option<Payload> {
             expected.text = texts(&blocks);
             expected.tool_uses = Some(blocks.iter().filter_map(planned).collect());
             if message.cost_source.as_deref() == Some("price_book") {
-                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost_micros(&usage(message)));
+                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost(&usage(message)));
             }
             Some(Payload::AssistantMessageCompleted(expected))
         }
@@ -114,7 +114,8 @@ pub(super) fn same_bytes(expected: &Payload, bytes: &bytes::Bytes) -> bool {
 }
 
 fn texts(blocks: &[&Block]) -> String {
-    let texts = blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(text.as_str()) } else { None });
+    let texts =
+        blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(text.as_str()) } else { None });
     texts.collect::<Vec<_>>().join("\n\n")
 }
 

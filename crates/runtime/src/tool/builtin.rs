@@ -14,6 +14,12 @@ use super::grep::Grep;
 use super::multi_edit::MultiEdit;
 use super::todo_write::TodoWrite;
 
+/// All of them, for a run that works at `root`.
+#[must_use]
+pub fn all(root: &Path) -> Vec<Arc<dyn Tool>> {
+    files(root)
+}
+
 /// Tools that work on files of the workspace at `root`, which is the path that the run's log names:
 /// absolute paths below it mean the same as relative ones.
 #[must_use]

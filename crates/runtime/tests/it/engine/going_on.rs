@@ -2,7 +2,7 @@
 
 use r1_event::{Kind, Payload, Seq};
 use r1_runtime::control::go_on::{Changes, GoOnError, fork, resume, retry};
-use r1_runtime::replay::{DivergenceKind, replay};
+use r1_runtime::replay::DivergenceKind;
 
 use super::stage::Stage;
 
@@ -61,7 +61,7 @@ async fn log_20_a_changed_result_is_found_at_the_turn_that_heard_it() {
         }
     })
     .await;
-    let report = replay(&stage.store, &forged).await.unwrap();
+    let report = stage.replay(&forged).await;
     let divergence = report.divergence.expect("a changed result is noticed");
     assert_eq!(divergence.kind, DivergenceKind::Differs);
     assert_eq!(divergence.expected.unwrap().type_name, "turn.started");
@@ -79,7 +79,7 @@ async fn log_20_a_changed_prompt_or_text_is_found_where_it_stands() {
         }
     })
     .await;
-    let report = replay(&stage.store, &forged).await.unwrap();
+    let report = stage.replay(&forged).await;
     assert_eq!(report.divergence.unwrap().seq, Seq::FIRST);
 
     let forged = rewrite(&stage, &run, |payload| {
@@ -88,7 +88,7 @@ async fn log_20_a_changed_prompt_or_text_is_found_where_it_stands() {
         }
     })
     .await;
-    let divergence = replay(&stage.store, &forged).await.unwrap().divergence.unwrap();
+    let divergence = stage.replay(&forged).await.divergence.unwrap();
     assert_eq!(divergence.expected.unwrap().type_name, "turn.completed");
     assert_eq!(divergence.differences[0].path, "/text");
 }

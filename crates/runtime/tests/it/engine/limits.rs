@@ -11,7 +11,7 @@ async fn a_failed_attempt_is_recorded_and_made_again() {
     let stage = Stage::new();
     let run = stage
         .play(stage.new_run(
-            "turns: [{text: hello world, chunk_chars: 4, failures: [{kind: status, status: 529, retry_after_s: 0}, \
+            "turns: [{text: hello world, chunk_chars: 4, failures: [{kind: status, status: 529, retry_after_ms: 0}, \
              {kind: cut, after_chars: 5}]}]",
         ))
         .await;

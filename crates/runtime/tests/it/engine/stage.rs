@@ -12,9 +12,9 @@ use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, EngineError, Outcome, World};
 use r1_runtime::policy::ApprovalMode;
-use r1_runtime::provider::{self, Provider, ProviderError, Scenario};
+use r1_runtime::provider::{self, Provider, ProviderError, ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
-use r1_runtime::replay::replay;
+use r1_runtime::replay::{Report, replay};
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode, SandboxUnavailable};
 use r1_runtime::tool::{BadInput, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec};
 use r1_runtime::workspace::Workspace;
@@ -44,7 +44,7 @@ pub struct TestWorld {
 
 impl World for TestWorld {
     fn provider(&self, spec: &RunSpec) -> Result<Arc<dyn Provider>, ProviderError> {
-        Ok(provider::open(&spec.provider, spec.scenario.clone(), &|_| None).unwrap())
+        Ok(provider::open(&spec.provider, &|_| None).unwrap())
     }
 
     fn tools<'a>(&'a self, _spec: &'a RunSpec) -> BoxFuture<'a, Connected> {
@@ -192,7 +192,7 @@ impl Stage {
             workspace_path: path(&self.workspace()),
             workspace_mode: "in_place".into(),
             spec: RunSpec {
-                scenario: Some(Arc::new(Scenario::parse(scenario).unwrap())),
+                provider: ProviderSpec::scripted(Scenario::parse(scenario).unwrap()),
                 tools: specs,
                 approval: ApprovalMode::Full,
                 ..RunSpec::default()
@@ -252,11 +252,15 @@ impl Stage {
         self.store.release(&lease).await.unwrap();
     }
 
+    pub async fn replay(&self, run: &RunId) -> Report {
+        replay(&self.store, run, |_| Toolset::new(self.world.all())).await.unwrap()
+    }
+
     /// What holds for every run: its log is valid, and the loop would write it again.
     pub async fn check(&self, run: &RunId) {
-        let report = replay(&self.store, run).await.unwrap();
+        let report = self.replay(run).await;
         assert_eq!(report.divergence, None);
-        let mut validator = r1_event::validate::Validator::new();
+        let mut validator = r1_event::validate::Validator::new(Default::default());
         for record in self.records(run).await {
             validator.push(&record);
         }
