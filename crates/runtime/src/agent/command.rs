@@ -8,6 +8,7 @@ use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::Toolset;
 use super::call::{Call, Stage};
 use super::state::{Phase, RunState};
 use crate::policy::Grant;
@@ -138,7 +139,7 @@ pub enum Refusal {
 }
 
 /// The events that a command causes now.
-pub fn respond(state: &RunState, command: &Command) -> Result<Vec<Payload>, Refusal> {
+pub fn respond(state: &RunState, tools: &Toolset, command: &Command) -> Result<Vec<Payload>, Refusal> {
     if state.terminal.is_some() {
         return Err(match command {
             Command::Cancel { .. } => Refusal::AlreadySo,
@@ -147,7 +148,7 @@ pub fn respond(state: &RunState, command: &Command) -> Result<Vec<Payload>, Refu
     }
     match command {
         Command::Message { text, client_message_id, actor } => message(state, text, client_message_id, actor),
-        Command::Resolve { approval_id, .. } => resolve(state, approval_id, command),
+        Command::Resolve { approval_id, .. } => resolve(state, tools, approval_id, command),
         Command::Cancel { reason, by, actor } => Ok(cancel(state, reason, by, actor.as_ref())),
         Command::Interrupt { reason, by, actor } => interrupt(state, reason, by, actor.as_ref()),
         Command::Release { by } if state.phase == Phase::Held => {
@@ -187,7 +188,12 @@ fn message(
     Ok(vec![Payload::UserMessageAppended(message)])
 }
 
-fn resolve(state: &RunState, approval_id: &str, command: &Command) -> Result<Vec<Payload>, Refusal> {
+fn resolve(
+    state: &RunState,
+    tools: &Toolset,
+    approval_id: &str,
+    command: &Command,
+) -> Result<Vec<Payload>, Refusal> {
     let Command::Resolve { decision, comment, scope, subject_hash, edited_input, actor, .. } = command else {
         return Err(Refusal::NothingToInterrupt);
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use r1_event::RunId;
 use r1_store::{AppendError, LeaseError, StoreError};
 
-use crate::agent::RunState;
+use crate::agent::{RunState, Toolset};
 use crate::agent::command::{Command, Refusal, respond};
 use crate::engine::{Engine, EngineError, claim_for_append, release_the_dead};
 use crate::history::{HistoryError, load};
@@ -50,9 +50,10 @@ pub async fn command(engine: &Engine, run: &RunId, command: Command) -> Result<R
     loop {
         let state = load(engine.store(), run).await?;
         // Refused before it is left for anyone, where that can be told already.
-        respond(&state, &command)?;
+        let tools = Toolset::recorded(&state);
+        respond(&state, &tools, &command)?;
         release_the_dead(engine.store(), run).await?;
-        match claim_for_append(engine, run, |state| respond(state, &command)).await {
+        match claim_for_append(engine, run, |state| respond(state, &tools, &command)).await {
             Ok(Ok(state)) => return Ok(state),
             Ok(Err(refusal)) => return Err(refusal.into()),
             Err(EngineError::Writer(WriterError::Lease(LeaseError::Held { .. }))) => {}
@@ -64,11 +65,11 @@ pub async fn command(engine: &Engine, run: &RunId, command: Command) -> Result<R
             }
             Err(err) => return Err(err.into()),
         }
-        return leave(engine, run, &command).await;
+        return leave(engine, run, &tools, &command).await;
     }
 }
 
-async fn leave(engine: &Engine, run: &RunId, command: &Command) -> Result<RunState, CommandError> {
+async fn leave(engine: &Engine, run: &RunId, tools: &Toolset, command: &Command) -> Result<RunState, CommandError> {
     let store = engine.store();
     let id = world::new_id("cmd");
     let body = serde_json::to_vec(command).unwrap_or_default().into();
@@ -79,7 +80,7 @@ async fn leave(engine: &Engine, run: &RunId, command: &Command) -> Result<RunSta
         if !store.commands(run).await?.iter().any(|waiting| waiting.id == id) {
             // Done, or refused by the state that the worker saw: the state of now tells which.
             let state = load(store, run).await?;
-            return match respond(&state, command) {
+            return match respond(&state, tools, command) {
                 Err(Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended) => Ok(state),
                 Err(refusal) => Err(refusal.into()),
                 Ok(_) => Ok(state),

@@ -404,7 +404,7 @@ impl<'e> Runner<'e> {
                 self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
                 continue;
             };
-            match command::respond(&self.state, &command) {
+            match command::respond(&self.state, &self.tools, &command) {
                 // Whoever asked finds the command gone and the run as it is, and sees why.
                 Err(_) => {
                     self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
@@ -437,7 +437,7 @@ impl<'e> Runner<'e> {
             return Ok(false);
         }
         let Some(Ending { id, command }) = self.ending.take() else { return Ok(false) };
-        match command::respond(&self.state, &command) {
+        match command::respond(&self.state, &self.tools, &command) {
             Ok(events) => {
                 let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
                 self.commit(emissions.collect(), Some(&id)).await?;

@@ -8,6 +8,9 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use r1_event::{Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::ToolKind;
+use r1_protocol::lint::{Linter, Writer};
+use r1_protocol::schema::{self, Strictness};
+use r1_protocol::{RunFacts, Thinking, registry};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, EngineError, Outcome, World};
@@ -256,16 +259,17 @@ impl Stage {
         replay(&self.store, run, |_| Toolset::new(self.world.all())).await.unwrap()
     }
 
-    /// What holds for every run: its log is valid, and the loop would write it again.
+    /// What holds for every run: its log is valid, the loop would write it again, and its events are in
+    /// the order and the form that frontends were promised.
     pub async fn check(&self, run: &RunId) {
         let report = self.replay(run).await;
         assert_eq!(report.divergence, None);
+        let records = self.records(run).await;
         let mut validator = r1_event::validate::Validator::new(Default::default());
-        for record in self.records(run).await {
-            validator.push(&record);
-        }
+        records.iter().for_each(|record| validator.push(record));
         let verdict = validator.finish();
         assert!(verdict.findings.is_empty(), "{:#?}", verdict.findings);
+        check_protocol(&records);
     }
 
     /// The payload of the last event of a kind.
@@ -279,6 +283,27 @@ impl Stage {
 pub fn type_of(record: &Record) -> String {
     let kind = record.header().unwrap().kind;
     r1_event::projection::type_of(r1_event::Version::V2, kind, record.payload.as_ref()).into_owned()
+}
+
+/// Every envelope fits its strict schema, and the linter has nothing to say.
+pub fn check_protocol(records: &[Record]) {
+    let facts = RunFacts::of_first(&records[0], None).unwrap();
+    let mut linter = Linter::new(Writer::R1);
+    for record in records {
+        let envelope = facts.envelope(record, None, Thinking::Shown).unwrap();
+        let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
+        let row = registry::find(json["type"].as_str().unwrap()).expect("a registered type");
+        let schema = schema::schema(row, Strictness::Strict);
+        let errors: Vec<_> = jsonschema::validator_for(&schema)
+            .unwrap()
+            .iter_errors(&json)
+            .map(|error| format!("{} at {}", error, error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
+        linter.push(json["sequence"].as_u64().unwrap(), row.name, json["data"].as_object().unwrap());
+    }
+    let findings = linter.finish();
+    assert!(findings.is_empty(), "{findings:#?}");
 }
 
 fn path(path: &Path) -> String {
