@@ -30,6 +30,14 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     Ok(out.flush()?)
 }
 
+/// Prints one line that is not to be coloured or changed.
+pub(crate) fn print_line(line: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    // One write: a reader never sees half of it.
+    out.write_all(format!("{line}\n").as_bytes())?;
+    Ok(out.flush()?)
+}
+
 /// Writes one value as a line of JSON.
 pub(crate) fn write_json(out: &mut impl io::Write, value: &impl Serialize) -> Result<(), CliError> {
     serde_json::to_writer(&mut *out, value).map_err(io::Error::from)?;

@@ -12,6 +12,11 @@ const WIDTH: usize = 100;
 
 /// `seq  time  type  what it says`.
 pub(crate) fn line(event: &EventView) -> String {
+    line_of(event, WIDTH)
+}
+
+/// The same, with at most so many characters of what it says.
+pub(crate) fn line_of(event: &EventView, width: usize) -> String {
     let EventView { seq, ts, type_name, .. } = event;
     let style = match type_name.as_str() {
         "run.finished" => GOOD,
@@ -23,7 +28,7 @@ pub(crate) fn line(event: &EventView) -> String {
     };
     let time = if event.damaged { "--:--:--.---".into() } else { time_of_day(*ts) };
     let name = one_line(type_name, 60);
-    let said = one_line(&summary(event), WIDTH);
+    let said = one_line(&summary(event), width);
     format!("{seq:>6}  {DIM}{time}{DIM:#}  {style}{name:<26}{style:#}  {said}").trim_end().to_owned()
 }
 

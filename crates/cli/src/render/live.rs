@@ -19,7 +19,6 @@ use serde_json::Value;
 
 use self::call::Call;
 use self::page::{Block, Flow, Page};
-pub(crate) use self::question::command_line;
 pub(crate) use self::tally::Tally;
 use super::number::{duration, usd};
 use super::text::{count, one_line};
@@ -66,7 +65,6 @@ pub(crate) struct Live {
     /// Questions by approval, for their calls.
     questions: HashMap<String, Option<String>>,
     tally: Tally,
-    final_text: String,
 }
 
 impl Live {
@@ -83,18 +81,7 @@ impl Live {
             patches: HashMap::new(),
             questions: HashMap::new(),
             tally: Tally::default(),
-            final_text: String::new(),
         }
-    }
-
-    /// What the run has used so far.
-    pub(crate) const fn tally(&self) -> &Tally {
-        &self.tally
-    }
-
-    /// The last thing the model said.
-    pub(crate) fn final_text(&self) -> &str {
-        &self.final_text
     }
 
     /// The text of a patch.
@@ -304,9 +291,6 @@ impl Live {
     fn turn_completed(&mut self, turn: &AssistantMessageCompleted) {
         self.finish_flow();
         self.tally.turn(turn);
-        if !turn.text.is_empty() {
-            self.final_text.clone_from(&turn.text);
-        }
         if self.proposed.len() > 1 {
             for (call_id, label) in self.proposed.iter().zip(('a'..='z').cycle()) {
                 if let Some(call) = self.calls.get_mut(call_id) {

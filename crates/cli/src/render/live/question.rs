@@ -71,7 +71,7 @@ pub(super) fn answered(answer: &ApprovalResolved, page: &mut Page) {
 }
 
 /// A command as one would type it.
-pub(crate) fn command_line(argv: &[String]) -> String {
+fn command_line(argv: &[String]) -> String {
     match argv {
         // What a shell is given reads better without the shell.
         [shell, flag, command] if shell.ends_with("sh") && flag == "-c" => command.clone(),

@@ -1,5 +1,9 @@
-use r1_event::payload::{self, Raw};
-use r1_protocol::data::*;
+use r1_event::payload;
+use r1_protocol::data::{
+    ApprovalRequested, ApprovalResolved, AssistantTextComplete, AssistantTextDelta, AssistantToolCallProposed,
+    CostBudgetWarning, ErrorUpstream, GapRunDisconnected, GrepMatch, PolicyToolBlocked, Todo, ToolEditProposed,
+    ToolGrepCompleted, ToolShellExited, ToolShellOutputChunk, ToolTodoWriteUpdated, typed,
+};
 use serde_json::json;
 
 use super::*;
@@ -209,7 +213,7 @@ fn trouble_is_told_and_what_was_void_is_not_told_twice() {
         Payload::TurnFailed(payload::TurnFailed { will_retry: Some(true), ..Default::default() }),
         Payload::SideEffectRecorded(payload::SideEffectRecorded {
             name: "retry.delay_ms".into(),
-            value: Raw::from(&r1_event::cbor::Value::from(1200_u64)),
+            value: json::to_raw(&1200),
             ..Default::default()
         }),
         delta(0, "A whole answer."),
