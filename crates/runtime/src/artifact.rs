@@ -153,7 +153,13 @@ impl Artifacts {
 }
 
 /// A body was cut or refused.
-fn capped(kind: ArtifactKind, artifact_id: Option<String>, limit_bytes: u64, actual_bytes: u64, kept: Kept) -> Emission {
+fn capped(
+    kind: ArtifactKind,
+    artifact_id: Option<String>,
+    limit_bytes: u64,
+    actual_bytes: u64,
+    kept: Kept,
+) -> Emission {
     GapArtifactCapped { artifact_id, kind, limit_bytes, actual_bytes, kept, ..Default::default() }.into()
 }
 

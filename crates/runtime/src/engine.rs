@@ -12,7 +12,7 @@ mod runner;
 mod seam;
 mod turn;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub trait World: Send + Sync {
     fn provider(&self, spec: &RunSpec) -> Result<Arc<dyn Provider>, ProviderError>;
 
     /// The tools of a run, connected to whatever they need.
-    fn tools<'a>(&'a self, spec: &'a RunSpec) -> BoxFuture<'a, Connected>;
+    fn tools<'a>(&'a self, spec: &'a RunSpec, workspace: &'a Path) -> BoxFuture<'a, Connected>;
 
     /// How its programs are confined.
     fn sandbox<'a>(

@@ -58,6 +58,13 @@ impl Change {
         Ok(Self { path, from: None, before, after, new_directories, gone_directories: 0 })
     }
 
+    /// The change that gives a file other content and leaves it its mode.
+    #[must_use]
+    pub fn of(path: WorkspacePath, before: Snapshot, bytes: Vec<u8>) -> Self {
+        let after = Some(Snapshot { bytes: bytes.into(), mode: before.mode });
+        Self { path, from: None, before: Some(before), after, new_directories: 0, gone_directories: 0 }
+    }
+
     /// The change back.
     #[must_use]
     pub fn reversed(&self) -> Self {

@@ -137,12 +137,7 @@ pub struct Replayer {
 
 impl Replayer {
     /// Begins with a run's first event.
-    pub fn new(
-        state: RunState,
-        tools: Toolset,
-        record: &Record,
-        payload: &Payload,
-    ) -> Result<Self, ReplayError> {
+    pub fn new(state: RunState, tools: Toolset, record: &Record, payload: &Payload) -> Result<Self, ReplayError> {
         let run = state.run.clone();
         match state.run_kind.as_str() {
             "agent_loop" => {}

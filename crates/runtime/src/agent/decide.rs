@@ -13,8 +13,8 @@ use super::budget::Overrun;
 use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
-use super::spec::RunSpec;
 use super::state::{Phase, RunState};
+use crate::net::{NetClient, NetConfig};
 use crate::policy::{Approver, Ruling, Situation, subject_hash};
 use crate::tool::{self, BadInput, Subject, Tool, ToolSpec};
 
@@ -41,7 +41,9 @@ impl Toolset {
     pub fn recorded(state: &RunState) -> Self {
         let root = Path::new(&state.workspace_path);
         let wanted = |tool: &Arc<dyn Tool>| state.spec.tools.iter().any(|spec| spec.name == tool.spec().name);
-        Self::new(tool::builtin::all(root).into_iter().filter(wanted))
+        let net = NetClient::new(NetConfig::default());
+        let own = net.map(|net| tool::builtin::all(root, &net, None)).unwrap_or_default();
+        Self::new(own.into_iter().filter(wanted))
     }
 
     /// The tool with this name.

@@ -17,6 +17,11 @@ use crate::redact::{Redactor, StreamRedactor};
 /// Takes content in pieces of any size and gives what is to be stored, with bounded memory.
 pub(super) struct Intake {
     secrets: Secrets,
+    kept: Kept,
+}
+
+/// The beginning and the end of the content.
+struct Kept {
     head_room: u64,
     tail: VecDeque<Bytes>,
     tail_length: u64,
@@ -52,11 +57,7 @@ impl FactsSlot {
     /// The facts; those of nothing if the store did not read to the end.
     pub(super) fn take(&self) -> Facts {
         let found = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        found.unwrap_or(Facts {
-            whole: 0,
-            sha256: Digest::new(Sha256::digest([]).into()),
-            contains_secrets: false,
-        })
+        found.unwrap_or(Facts { whole: 0, sha256: Digest::new(Sha256::digest([]).into()), contains_secrets: false })
     }
 
     fn set(&self, facts: Facts) {
@@ -81,19 +82,22 @@ impl Intake {
             | ArtifactKind::Other(_) => Secrets::Note(stream, Box::default(), Box::default()),
         };
         let tail_room = limit / 4;
-        Self {
-            secrets,
+        let kept = Kept {
             head_room: limit - tail_room,
             tail: VecDeque::new(),
             tail_length: 0,
             tail_room,
             whole: 0,
             sha256: Sha256::new(),
-        }
+        };
+        Self { secrets, kept }
     }
 
     /// The content as the store gets it, and where its facts will be.
-    pub(super) fn stream(self, body: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> (BlobContent, FactsSlot) {
+    pub(super) fn stream(
+        self,
+        body: impl Stream<Item = io::Result<Bytes>> + Send + 'static,
+    ) -> (BlobContent, FactsSlot) {
         let slot = FactsSlot::default();
         let state = (Some(self), Box::pin(body) as Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>, slot.clone());
         let pieces = stream::unfold(state, |(intake, mut body, slot)| async move {
@@ -126,28 +130,28 @@ impl Intake {
                 piece
             }
         };
-        self.keep(piece)
+        self.kept.push(piece).into_iter().collect()
     }
 
-    fn finish(mut self) -> (Vec<Bytes>, Facts) {
-        let secrets = std::mem::replace(&mut self.secrets, Secrets::Replace(Box::new(Redactor::default().stream())));
-        let (mut pieces, contains_secrets) = match secrets {
-            Secrets::Replace(redactor) => (self.keep(redactor.finish().into()), false),
+    fn finish(self) -> (Vec<Bytes>, Facts) {
+        let Self { secrets, mut kept } = self;
+        let (rest, contains_secrets) = match secrets {
+            Secrets::Replace(redactor) => (kept.push(redactor.finish().into()), false),
             Secrets::Note(redactor, given, mut got) => {
                 got.update(&redactor.finish());
-                (Vec::new(), given.finalize() != got.finalize())
+                (None, given.finalize() != got.finalize())
             }
         };
-        for piece in std::mem::take(&mut self.tail) {
-            self.sha256.update(&piece);
-            pieces.push(piece);
-        }
-        let sha256 = Digest::new(self.sha256.finalize().into());
-        (pieces, Facts { whole: self.whole, sha256, contains_secrets })
+        let Kept { tail, whole, mut sha256, .. } = kept;
+        tail.iter().for_each(|piece| sha256.update(piece));
+        let facts = Facts { whole, sha256: Digest::new(sha256.finalize().into()), contains_secrets };
+        (rest.into_iter().chain(tail).collect(), facts)
     }
+}
 
+impl Kept {
     /// Lets the head pass and keeps the last of the rest.
-    fn keep(&mut self, mut piece: Bytes) -> Vec<Bytes> {
+    fn push(&mut self, mut piece: Bytes) -> Option<Bytes> {
         let length = |piece: &Bytes| u64::try_from(piece.len()).unwrap_or(u64::MAX);
         self.whole += length(&piece);
         let head = piece.split_to(usize::try_from(self.head_room.min(length(&piece))).unwrap_or(piece.len()));
@@ -164,6 +168,6 @@ impl Intake {
             }
         }
         self.sha256.update(&head);
-        if head.is_empty() { Vec::new() } else { vec![head] }
+        Some(head).filter(|head| !head.is_empty())
     }
 }

@@ -175,7 +175,8 @@ impl Patches<'_> {
             .into(),
         };
         let at = json!(Time::from(now));
-        let steps = self.members.iter().map(|patch| step(patch, ArtifactField::RevertedAt, Value::Null, at.clone(), by));
+        let steps =
+            self.members.iter().map(|patch| step(patch, ArtifactField::RevertedAt, Value::Null, at.clone(), by));
         std::iter::once(event).chain(created).chain(steps).collect()
     }
 

@@ -6,6 +6,7 @@ use r1_event::Digest;
 use r1_protocol::data::{ArtifactCreated, ArtifactKind, ArtifactStatus, Kept};
 use r1_store::SharedStore;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::{ArtifactError, Artifacts, MAX_ARTIFACT, capped, read};
@@ -126,6 +127,17 @@ pub async fn load(store: &SharedStore, facts: &PatchFacts) -> Result<Change, Art
     })
 }
 
+/// The patches that an editing tool prepared, from what it remembered.
+pub fn prepared(state: &Value) -> Result<Vec<StoredPatch>, serde_json::Error> {
+    Vec::deserialize(&state["patches"])
+}
+
+/// What [`prepared`] reads.
+#[must_use]
+pub fn to_state(patches: &[StoredPatch]) -> Value {
+    json!({ "patches": patches })
+}
+
 /// What a patch does, in a line.
 #[must_use]
 pub fn summary(facts: &PatchFacts) -> String {
@@ -161,7 +173,7 @@ fn size(bytes: &[u8]) -> u64 {
 
 fn object(facts: &PatchFacts) -> Option<r1_protocol::data::Object> {
     match serde_json::to_value(facts) {
-        Ok(serde_json::Value::Object(object)) => Some(object),
+        Ok(Value::Object(object)) => Some(object),
         _ => None,
     }
 }

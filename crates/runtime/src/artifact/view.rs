@@ -166,8 +166,7 @@ impl ArtifactIndex {
 }
 
 fn view(run: &RunId, at: UnixNanos, created: ArtifactCreated) -> ArtifactView {
-    let patch: Option<PatchFacts> =
-        created.patch.and_then(|patch| serde_json::from_value(Value::Object(patch)).ok());
+    let patch: Option<PatchFacts> = created.patch.and_then(|patch| serde_json::from_value(Value::Object(patch)).ok());
     ArtifactView {
         id: created.artifact_id,
         kind: created.kind,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use r1_event::RunId;
 use r1_store::{AppendError, LeaseError, StoreError};
 
-use crate::agent::{RunState, Toolset};
 use crate::agent::command::{Command, Refusal, respond};
+use crate::agent::{RunState, Toolset};
 use crate::engine::{Engine, EngineError, claim_for_append, release_the_dead};
 use crate::history::{HistoryError, load};
 use crate::world;

@@ -10,10 +10,10 @@ use r1_store::{PageLimit, SharedStore, StoreError};
 
 use super::check::blocking;
 use super::view;
+use crate::artifact::ArtifactError;
 use crate::artifact::life::Patches;
 use crate::artifact::patches::{self, Drafted, Origin, StoredPatch};
 use crate::artifact::view::{ArtifactIndex, ArtifactView};
-use crate::artifact::ArtifactError;
 use crate::emit::Emission;
 use crate::patch::{Applied, ApplyError, Batch, Options};
 use crate::redact::Redactor;

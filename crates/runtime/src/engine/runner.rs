@@ -86,7 +86,7 @@ impl<'e> Runner<'e> {
         let Claimed { mut state, mut writer } = claimed;
         let spec = state.spec.clone();
         let room = room(engine, &state).await;
-        let connected = engine.world.tools(&spec).await;
+        let connected = engine.world.tools(&spec, Path::new(&state.workspace_path)).await;
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
         if let Err((code, message)) = &room {
             events.push(failed(&state, code, message));

@@ -24,11 +24,13 @@ fn a_diff_reads_as_git_writes_it() {
     let after = before.replace("five", "FIVE");
     assert_eq!(
         shown(&change("src/a.txt", file(before), file(&after))),
-        "diff --git a/src/a.txt b/src/a.txt\n--- a/src/a.txt\n+++ b/src/a.txt\n@@ -2,7 +2,7 @@\n two\n three\n four\n-five\n+FIVE\n six\n seven\n eight\n"
+        "diff --git a/src/a.txt b/src/a.txt\n--- a/src/a.txt\n+++ b/src/a.txt\n\
+         @@ -2,7 +2,7 @@\n two\n three\n four\n-five\n+FIVE\n six\n seven\n eight\n"
     );
     assert_eq!(
         shown(&change("new", None, file("a\nb"))),
-        "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n@@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
+        "diff --git a/new b/new\nnew file mode 100644\n--- /dev/null\n+++ b/new\n\
+         @@ -0,0 +1,2 @@\n+a\n+b\n\\ No newline at end of file\n"
     );
     assert_eq!(
         shown(&change("old", file("a\n"), None)),

@@ -166,3 +166,6 @@ pub enum ParseError {
     #[error("the patch changes no file; send a unified diff, or one between `*** Begin Patch` and `*** End Patch`")]
     Nothing,
 }
+
+#[cfg(test)]
+mod tests;

@@ -68,10 +68,8 @@ impl Edit {
         let Input { path, old_string, new_string, replace_all } = input::read(&call.input)?;
         let path = input::path(&path, &self.root)?;
         let replacement = Replacement { old_string, new_string, replace_all };
-        editing::prepare(call, context, false, move |workspace| {
-            Ok(vec![edited(workspace, path, &[replacement])?])
-        })
-        .await
+        editing::prepare(call, context, false, move |workspace| Ok(vec![edited(workspace, path, &[replacement])?]))
+            .await
     }
 }
 
@@ -81,17 +79,18 @@ pub(super) fn edited(
     path: WorkspacePath,
     replacements: &[Replacement],
 ) -> Result<Change, ToolError> {
-    let file = workspace.snapshot(&path, MAX_FILE).and_then(|file| {
-        file.ok_or_else(|| WorkspaceError::Missing { path: path.clone() })
-    });
-    let mut bytes = file.map_err(|err| ToolError::tool(err.line()))?.bytes.to_vec();
+    let file = workspace
+        .snapshot(&path, MAX_FILE)
+        .and_then(|file| file.ok_or_else(|| WorkspaceError::Missing { path: path.clone() }));
+    let before = file.map_err(|err| ToolError::tool(err.line()))?;
+    let mut bytes = before.bytes.to_vec();
     for (index, replacement) in replacements.iter().enumerate() {
         bytes = replace(&bytes, replacement).map_err(|err| {
             let which = if replacements.len() > 1 { format!(", edit {}", index + 1) } else { String::new() };
             ToolError::tool(format!("`{path}`{which}: {err}"))
         })?;
     }
-    Change::to(workspace, path, bytes).map_err(|err| ToolError::tool(err.line()))
+    Ok(Change::of(path, before, bytes))
 }
 
 impl Tool for Edit {

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use r1_protocol::data::By;
-use serde_json::json;
 
 use super::output::line;
 use super::work::{blocking, lost};
 use super::{Prepared, ToolCall, ToolContext, ToolError, ToolOutput};
 use crate::artifact::life::Patches;
-use crate::artifact::patches::{self, Origin, StoredPatch};
+use crate::artifact::patches::{self, Origin};
 use crate::patch::{Batch, Change, Options};
 use crate::workspace::{Snapshot, Workspace};
 use crate::world;
@@ -44,17 +43,14 @@ pub(super) async fn prepare(
     Ok(Prepared {
         patches: stored.iter().map(|patch| patch.id.clone()).collect(),
         contains_secrets: stored.iter().any(|patch| patch.contains_secrets),
-        state: json!({ "patches": stored }),
+        state: patches::to_state(&stored),
     })
 }
 
 /// Applies what was prepared, all or nothing, and says so in the log.
 pub(super) async fn run(call: &ToolCall, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-    let members: Vec<StoredPatch> = match call.prepared.state.get("patches") {
-        Some(patches) => serde_json::from_value(patches.clone())
-            .map_err(|err| ToolError::tool(format!("what was prepared cannot be read: {err}")))?,
-        None => return Err(ToolError::tool("nothing was prepared for this call")),
-    };
+    let members = patches::prepared(&call.prepared.state)
+        .map_err(|err| ToolError::tool(format!("what was prepared for this call cannot be read: {err}")))?;
     if members.is_empty() {
         let text = "the files are already as asked; nothing was changed";
         return Ok(ToolOutput { output: text.into(), summary: "no change".into(), artifact_id: None });

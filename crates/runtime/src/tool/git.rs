@@ -42,7 +42,7 @@ impl Git {
     /// The tool.
     #[must_use]
     pub fn new() -> Self {
-        let description = "Runs git in the workspace, without a shell: `{\"args\": [\"commit\", \"-m\", \"message\"]}`. \
+        let description = "Runs git in the workspace, without a shell: `{\"args\": [\"commit\", \"-m\", \"text\"]}`. \
             Commands that only look (status, diff, log, show, blame, …) run at once; the others may need to be \
             allowed. There is no editor and nobody to answer questions: give messages and choices as arguments.";
         let input_schema = json!({

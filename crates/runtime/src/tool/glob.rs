@@ -41,7 +41,7 @@ impl Glob {
         let input_schema = json!({
             "type": "object",
             "properties": {
-                "pattern": { "type": "string", "description": "The pattern, matched against paths relative to `path`." },
+                "pattern": { "type": "string", "description": "The pattern, for paths relative to `path`." },
                 "path": { "type": "string", "description": "Directory to search. Default: the workspace." },
             },
             "required": ["pattern"],
@@ -68,7 +68,8 @@ impl Glob {
             // The first by path, however many there are.
             let (mut found, mut count) = (BTreeSet::new(), 0_u64);
             walk(&workspace, &start, &cancel, |path| {
-                let below = if start.is_root() { Some(path.as_str()) } else { path.as_str().strip_prefix(start.as_str()) };
+                let below =
+                    if start.is_root() { Some(path.as_str()) } else { path.as_str().strip_prefix(start.as_str()) };
                 if below.is_some_and(|below| matcher.is_match(below.trim_start_matches('/'))) {
                     count += 1;
                     found.insert(path.to_string());

@@ -23,6 +23,9 @@ const MAX_MATCHES: usize = 500;
 /// The most that is shown of a line.
 const MAX_TEXT: usize = 1 << 10;
 
+/// A file with a longer line is no text that anyone reads.
+const MAX_LINE: usize = 16 << 20;
+
 /// Finds lines that match a regular expression.
 #[derive(Debug)]
 pub struct Grep {
@@ -104,8 +107,9 @@ impl Grep {
         let query = self.query(&input)?;
         let (workspace, cancel) = (Arc::clone(&context.workspace), context.cancel.clone());
         let Found { matches, count, files } = blocking(move || {
-            let mut searcher =
-                SearcherBuilder::new().line_number(true).binary_detection(BinaryDetection::quit(0)).build();
+            let mut builder = SearcherBuilder::new();
+            builder.line_number(true).binary_detection(BinaryDetection::quit(0)).heap_limit(Some(MAX_LINE));
+            let mut searcher = builder.build();
             let mut found = Found::default();
             walk(&workspace, &query.start, &cancel, |path| {
                 if query.glob.as_ref().is_some_and(|glob| !glob.is_match(path.as_str())) {

@@ -24,7 +24,9 @@ pub(super) enum ReplaceError {
     #[error("`old_string` and `new_string` are the same")]
     Same,
     /// There is no such place.
-    #[error("`old_string` does not occur in the file (0 matches); it must match exactly, blanks and line breaks included")]
+    #[error(
+        "`old_string` does not occur in the file (0 matches); it must match exactly, blanks and line breaks included"
+    )]
     NotThere,
     /// Only one may be meant.
     #[error("`old_string` occurs {0} times; give more of the text around it, or set `replace_all`")]

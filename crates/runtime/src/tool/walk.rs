@@ -23,42 +23,55 @@ pub(super) fn walk(
             visit(start);
             return Ok(());
         }
-        Some(Entry::Link) => return Err(ToolError::tool(format!("`{start}` is a symbolic link, which is not followed"))),
+        Some(Entry::Link) => {
+            return Err(ToolError::tool(format!("`{start}` is a symbolic link, which is not followed")));
+        }
         Some(Entry::Special) => return Err(ToolError::tool(format!("`{start}` is not a directory"))),
         None => return Err(ToolError::tool(format!("`{start}` does not exist"))),
     }
-    let mut builder = WalkBuilder::new(workspace.root().join(start.as_str()));
+    // From the root on, since every directory on the way may say what is ignored below it.
+    let mut met = start.is_root();
+    go(workspace, &WorkspacePath::default(), start, cancel, &mut met, &mut visit)?;
+    if met { Ok(()) } else { go(workspace, start, start, cancel, &mut met, &mut visit) }
+}
+
+/// Walks from `from` to what is below `start`. A `start` that is ignored itself is not `met`; whoever names it
+/// means it.
+fn go(
+    workspace: &Workspace,
+    from: &WorkspacePath,
+    start: &WorkspacePath,
+    cancel: &CancellationToken,
+    met: &mut bool,
+    visit: &mut impl FnMut(&WorkspacePath),
+) -> Result<(), ToolError> {
+    let root = workspace.root();
+    let goal = root.join(start.as_str());
+    let mut builder = WalkBuilder::new(root.join(from.as_str()));
     // What is outside of the workspace, and how this machine is set up, has no say in what is found.
     builder.parents(false).git_global(false).require_git(false).hidden(false).follow_links(false);
-    builder.filter_entry(|entry| entry.file_name() != ".git").sort_by_file_name(Ord::cmp);
-    if !start.is_root() {
-        above(workspace, start, &mut builder);
-    }
+    let way = goal.clone();
+    builder.filter_entry(move |entry| {
+        entry.file_name() != ".git" && (entry.path().starts_with(&way) || way.starts_with(entry.path()))
+    });
+    builder.sort_by_file_name(Ord::cmp);
     for entry in builder.build() {
         if cancel.is_cancelled() {
             return Err(ToolError::cancelled());
         }
         // What cannot be read is not found.
         let Ok(entry) = entry else { continue };
+        *met |= entry.path() == goal;
         if !entry.file_type().is_some_and(|kind| kind.is_file()) {
             continue;
         }
-        let Some(path) = relative(workspace.root(), entry.path()) else { continue };
+        let Some(path) = relative(root, entry.path()) else { continue };
         // The walk goes by name: a directory that was swapped for a link meanwhile is noticed here.
         if matches!(workspace.entry(&path), Ok(Some(Entry::File { .. }))) {
             visit(&path);
         }
     }
     Ok(())
-}
-
-/// The rules of the directories between the root and `start`.
-fn above(workspace: &Workspace, start: &WorkspacePath, builder: &mut WalkBuilder) {
-    let root = workspace.root();
-    builder.add_ignore(root.join(".gitignore"));
-    for directory in start.directories() {
-        builder.add_ignore(root.join(directory.as_str()).join(".gitignore"));
-    }
 }
 
 fn relative(root: &Path, path: &Path) -> Option<WorkspacePath> {

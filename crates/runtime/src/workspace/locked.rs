@@ -190,7 +190,7 @@ impl Drop for Staged {
     }
 }
 
-#[cfg_attr(target_os = "linux", expect(clippy::useless_conversion, reason = "narrower on other systems"))]
+#[allow(clippy::useless_conversion, reason = "narrower on other machines")]
 pub(super) fn sole_name(stat: &rustix::fs::Stat, path: &WorkspacePath) -> Result<(), WorkspaceError> {
     match u64::from(stat.st_nlink) {
         0 | 1 => Ok(()),

@@ -4,6 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::workspace::Snapshot;
 
@@ -77,6 +79,113 @@ fn ep_25_apply_then_revert_is_identity_over_every_kind_of_change() {
     assert_eq!(tree(directory.path()), before);
     batch.reversed().reversed().apply(&workspace, Options::default()).unwrap();
     assert_eq!(tree(directory.path()), after);
+}
+
+/// Content of every sort: text with and without a last line end, both line ends, no text at all.
+fn content() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        "([ab]{0,3}\n){0,8}".prop_map(String::into_bytes),
+        "([ab]{0,3}\r\n){0,8}[ab]{0,3}".prop_map(String::into_bytes),
+        prop::collection::vec(any::<u8>(), 0..40),
+    ]
+}
+
+fn mode() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(0o644), Just(0o755), Just(0o600), Just(0o444)]
+}
+
+/// What happens to one file.
+#[derive(Clone, Debug)]
+enum Fate {
+    Made(Vec<u8>, u32),
+    Changed(Vec<u8>, u32, Vec<u8>, u32),
+    Removed(Vec<u8>, u32),
+    Renamed(Vec<u8>, u32, Vec<u8>),
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        (content(), mode()).prop_map(|(content, mode)| Fate::Made(content, mode)),
+        (content(), mode(), content(), mode()).prop_map(|(a, b, c, d)| Fate::Changed(a, b, c, d)),
+        (content(), mode()).prop_map(|(content, mode)| Fate::Removed(content, mode)),
+        (content(), mode(), content()).prop_map(|(a, b, c)| Fate::Renamed(a, b, c)),
+    ]
+}
+
+/// Puts the files of `fates` into the workspace and tells the batch that makes them happen.
+fn fated(workspace: &Workspace, fates: &[Fate]) -> Batch {
+    let snapshot = |bytes: &[u8], mode| Some(Snapshot { bytes: bytes.to_vec().into(), mode });
+    let change = |index: usize, fate: &Fate| {
+        let path = workspace.path(&format!("d{}/f{index}", index % 2)).unwrap();
+        let moved = workspace.path(&format!("m{}/f{index}", index % 2)).unwrap();
+        let (from, path, before, after) = match fate {
+            Fate::Made(bytes, mode) => (None, path, None, snapshot(bytes, *mode)),
+            Fate::Changed(old, old_mode, new, new_mode) => {
+                (None, path, snapshot(old, *old_mode), snapshot(new, *new_mode))
+            }
+            Fate::Removed(bytes, mode) => (None, path, snapshot(bytes, *mode), None),
+            Fate::Renamed(old, mode, new) => (Some(path), moved, snapshot(old, *mode), snapshot(new, *mode)),
+        };
+        Change { path, from, before, after, new_directories: 0, gone_directories: 0 }
+    };
+    let mut changes: Vec<_> = fates.iter().enumerate().map(|(index, fate)| change(index, fate)).collect();
+    let lock = workspace.lock().unwrap();
+    for change in &changes {
+        if let Some(before) = &change.before {
+            lock.restore(change.source(), Some(before)).unwrap();
+        }
+    }
+    for change in &mut changes {
+        if change.before.is_none() || change.from.is_some() {
+            change.new_directories = crate::patch::missing_directories(workspace, &change.path).unwrap();
+        }
+    }
+    Batch::new(changes).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ep_25_apply_then_revert_is_identity_over_whatever_files_hold(fates in prop::collection::vec(fate(), 1..5)) {
+        let directory = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(directory.path()).unwrap();
+        let batch = fated(&workspace, &fates);
+        let before = tree(directory.path());
+        let applied = batch.apply(&workspace, Options::default()).unwrap();
+        for change in batch.changes() {
+            prop_assert_eq!(&workspace.snapshot(&change.path, 1 << 20).unwrap(), &change.after);
+        }
+        Batch::new(applied.changes).unwrap().reversed().apply(&workspace, Options::default()).unwrap();
+        prop_assert_eq!(tree(directory.path()), before);
+    }
+
+    /// git makes of our diffs what we make of the changes; of binary files it can make nothing.
+    #[test]
+    fn git_applies_our_diffs_to_the_same_tree(fates in prop::collection::vec(fate(), 1..4)) {
+        let (ours, gits) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let workspaces = [&ours, &gits].map(|directory| Workspace::open(directory.path()).unwrap());
+        let [batch, _] = workspaces.each_ref().map(|workspace| fated(workspace, &fates));
+        prop_assume!(!batch.changes().iter().any(Change::is_binary));
+        let diff: Vec<u8> = batch.changes().iter().flat_map(|change| crate::patch::diff(change).text).collect();
+        batch.apply(&workspaces[0], Options::default()).unwrap();
+        if diff.is_empty() {
+            return Ok(());
+        }
+        let patch = ours.path().join("../").join(format!("{}.diff", ours.path().file_name().unwrap().display()));
+        fs::write(&patch, &diff).unwrap();
+        let mut git = Command::new("git");
+        let applied = git.args(["apply", "--whitespace=nowarn"]).arg(&patch).current_dir(gits.path()).output().unwrap();
+        fs::remove_file(&patch).unwrap();
+        let [said, diff] = [&applied.stderr, &diff].map(|bytes| String::from_utf8_lossy(bytes));
+        prop_assert!(applied.status.success(), "{said}\n{diff}");
+        // git leaves no empty directories and knows only whether a file can be run.
+        let files = |root: &Path| -> Vec<_> {
+            let files = tree(root).into_iter().filter(|(name, ..)| !root.join(name).is_dir());
+            files.map(|(name, mode, content)| (name, mode & 0o100, content)).collect()
+        };
+        prop_assert_eq!(files(ours.path()), files(gits.path()));
+    }
 }
 
 #[test]

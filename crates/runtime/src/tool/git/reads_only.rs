@@ -3,15 +3,43 @@
 
 /// Commands that change nothing, whatever their arguments, once those of [`REFUSED`] are out.
 const LOOKING: &[&str] = &[
-    "blame", "cat-file", "count-objects", "describe", "diff", "diff-tree", "for-each-ref", "grep", "log", "ls-files",
-    "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "show", "show-ref", "status", "version",
+    "blame",
+    "cat-file",
+    "count-objects",
+    "describe",
+    "diff",
+    "diff-tree",
+    "for-each-ref",
+    "grep",
+    "log",
+    "ls-files",
+    "ls-tree",
+    "merge-base",
+    "name-rev",
+    "rev-list",
+    "rev-parse",
+    "shortlog",
+    "show",
+    "show-ref",
+    "status",
+    "version",
 ];
 
 /// Options that write files, start programs or read outside of the repository. git takes every beginning of
 /// them that is clear.
 const REFUSED: &[&str] = &[
-    "--contents", "--exec", "--exec-path", "--ext-diff", "--filters", "--no-index", "--open-files-in-pager",
-    "--output", "--output-directory", "--show-signature", "--textconv", "--upload-pack",
+    "--contents",
+    "--exec",
+    "--exec-path",
+    "--ext-diff",
+    "--filters",
+    "--no-index",
+    "--open-files-in-pager",
+    "--output",
+    "--output-directory",
+    "--show-signature",
+    "--textconv",
+    "--upload-pack",
 ];
 
 /// Whether `git <args>` only looks.

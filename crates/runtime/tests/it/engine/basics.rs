@@ -8,7 +8,9 @@ use super::stage::Stage;
 #[tokio::test]
 async fn a_run_asks_acts_and_answers() {
     let stage = Stage::new();
-    let run = stage.create(stage.new_run("turns: [{text: looking, tool_calls: [{tool: echo, input: {a: 1}}]}, {text: done}]")).await;
+    let run = stage
+        .create(stage.new_run("turns: [{text: looking, tool_calls: [{tool: echo, input: {a: 1}}]}, {text: done}]"))
+        .await;
     assert_eq!(stage.work(&run).await.unwrap(), Outcome::Ended(Kind::RunCompleted));
     assert_eq!(
         stage.types(&run).await,
@@ -66,9 +68,7 @@ async fn what_people_say_meanwhile_is_heard_in_the_next_turn() {
     use r1_runtime::agent::command::Command;
     use r1_runtime::control::command::command;
     let stage = Stage::new();
-    let run = stage
-        .create(stage.new_run("turns: [{tool_calls: [{tool: wait}]}, {text: done, when: hurry}]"))
-        .await;
+    let run = stage.create(stage.new_run("turns: [{tool_calls: [{tool: wait}]}, {text: done, when: hurry}]")).await;
     let work = stage.start(&run);
     stage.world.begun.notified().await;
     let message = Command::Message { text: "hurry".into(), client_message_id: Some("m1".into()), actor: None };

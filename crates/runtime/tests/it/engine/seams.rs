@@ -86,9 +86,7 @@ async fn ep_17_an_idempotent_call_is_made_again() {
 #[tokio::test]
 async fn ep_17_a_turn_that_was_cut_off_starts_again_under_its_number() {
     let stage = Stage::new();
-    let run = stage
-        .create(stage.new_run("turns: [{text: done, chunk_chars: 1, failures: [{kind: hang}]}]"))
-        .await;
+    let run = stage.create(stage.new_run("turns: [{text: done, chunk_chars: 1, failures: [{kind: hang}]}]")).await;
     let work = stage.start(&run);
     stage.until(&run, "turn.started").await;
     work.abort();
