@@ -47,3 +47,13 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
     env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
 }
+
+/// The user's home directory.
+pub(crate) fn user_home() -> Option<PathBuf> {
+    env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+/// The file of this program, which can also supervise others.
+pub(crate) fn this_program() -> Option<PathBuf> {
+    env::current_exe().ok()
+}

@@ -7,6 +7,7 @@ use std::io;
 use r1_runtime::ResolveError;
 use r1_runtime::agent::FoldError;
 use r1_runtime::agent::command::Refusal;
+use r1_runtime::config::ConfigError;
 use r1_runtime::control::checkpoint::CheckpointError;
 use r1_runtime::control::command::CommandError;
 use r1_runtime::control::create::CreateError;
@@ -449,5 +450,11 @@ impl From<RedactionKeyError> for CliError {
 impl From<RedactorError> for CliError {
     fn from(err: RedactorError) -> Self {
         worded(err)
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(err: ConfigError) -> Self {
+        worded(err).hint("`r1 init` writes a file in which every setting is explained")
     }
 }

@@ -11,7 +11,7 @@ use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::engine::{Claim, Outcome as Worked};
-use r1_runtime::{artifact, history, world};
+use r1_runtime::{artifact, world};
 use r1_store::SharedStore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -336,13 +336,10 @@ pub(crate) fn attendance() -> Attendance {
     }
 }
 
-/// The state of a run, and whether a live process has it.
-pub(crate) async fn standing(store: &SharedStore, run: &RunId) -> Result<(RunState, bool), CliError> {
-    let state = history::load(store, run).await?;
+/// Whether a process that is alive works on a run.
+pub(crate) async fn is_held(store: &SharedStore, run: &RunId) -> Result<bool, CliError> {
     let lease = store.lease(run).await?;
-    let now = world::now();
-    let is_held = lease.is_some_and(|lease| lease.until > now && !world::is_dead(&lease.owner));
-    Ok((state, is_held))
+    Ok(lease.is_some_and(|lease| lease.until > world::now() && !world::is_dead(&lease.owner)))
 }
 
 /// The patch that an event tells of: its id, and where its text is.

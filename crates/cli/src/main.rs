@@ -12,6 +12,7 @@ mod keyboard;
 mod output;
 mod progress;
 mod render;
+mod settings;
 mod signals;
 mod target;
 mod workshop;

@@ -7,8 +7,6 @@ use r1_protocol::data::{ApprovalRequested, EventData as _};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::{Command, Decision, Scope};
 use r1_runtime::control::command::command;
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 use r1_runtime::{artifact, history};
 use r1_store::{PageLimit, RunFilter, SharedStore};
 use serde_json::json;
@@ -70,7 +68,7 @@ struct Pending {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
+    let workshop = Workshop::here(context).await?;
     let pending = pending(workshop.engine.store()).await?;
     let exit = match &args.approval {
         Some(given) => answer(&args, given, pending, &workshop).await?,
@@ -169,8 +167,7 @@ async fn ask(
 
 /// An answer alone moves nothing: somebody must work on the run.
 async fn hint_to_resume(workshop: &Workshop, run: &RunId) -> Result<(), CliError> {
-    let (state, is_held) = follow::standing(workshop.engine.store(), run).await?;
-    if !is_held && state.terminal.is_none() {
+    if !follow::is_held(workshop.engine.store(), run).await? {
         output::note(&format!("nobody works on the run now: go on with `r1 resume {run}`"));
     }
     Ok(())

@@ -2,8 +2,6 @@
 
 use r1_runtime::agent::command::{Command, Refusal};
 use r1_runtime::control::command::{CommandError, command};
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 
 use crate::ask;
 use crate::context::Context;
@@ -30,7 +28,7 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
+    let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
     let cancel = Command::Cancel { reason: args.reason, by: "operator".into(), actor: Some(ask::me()) };
     match command(&workshop.engine, &run, cancel).await {

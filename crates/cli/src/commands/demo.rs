@@ -15,7 +15,6 @@ use r1_runtime::control::check;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::control::view::Viewer;
 use r1_runtime::engine::Claim;
-use r1_runtime::location::Purpose;
 use r1_runtime::machine::Machine;
 use r1_runtime::policy::{Action, Approver, Policy, Rule};
 use r1_runtime::provider::{ProviderSpec, Scenario};
@@ -33,6 +32,7 @@ use crate::follow::{self, Follow};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NAME, Stdout};
 use crate::render::event;
 use crate::render::text::{count, one_line};
+use crate::settings;
 use crate::workshop::Workshop;
 
 /// See in a few seconds what r1 does
@@ -91,7 +91,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let usual = if std::io::stdout().is_terminal() { Pace::Human } else { Pace::Fast };
     let pace = args.pace.unwrap_or(usual);
     let directory = project::make(args.dir.as_deref())?;
-    let workshop = Workshop::open(context, Purpose::Create, SandboxMode::Auto).await?;
+    let config = settings::load(context, &directory, Vec::new())?;
+    let workshop = Workshop::create(context, &config, SandboxMode::Auto).await?;
     let mut stage = Stage { out: output::stdout(), pace, acts: 0 };
     stage.line(&format!("{DIM}A small project with a failing test is in {}.{DIM:#}", directory.display()))?;
     stage.line(&format!("{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"))?;
@@ -208,7 +209,7 @@ struct Show<'a> {
 const TOLD: [&str; 9] = [
     "user.message",
     "turn.completed",
-    "tool.invoked",
+    "assistant.tool_call_proposed",
     "tool.completed",
     "tool.failed",
     "approval.requested",
@@ -238,7 +239,7 @@ impl Show<'_> {
         let told: Vec<_> = views.iter().filter(|view| TOLD.contains(&view.type_name.as_str())).collect();
         let width = follow::look(false, false).width.unwrap_or(120);
         for view in &told {
-            self.stage.line(&event::line_of(view, width.saturating_sub(52).max(20)))?;
+            self.stage.line(&event::line_of(view, width.saturating_sub(54).max(20)))?;
             self.stage.pause(30).await?;
         }
         let others = count((views.len() - told.len()) as u64, "other event");
@@ -285,7 +286,7 @@ impl Show<'_> {
             self.stage.line(tampering.description())?;
             let found = match finding {
                 Some(found) => {
-                    let text = one_line(&found.message, 90);
+                    let text = one_line(&found.message, follow::look(false, false).width.unwrap_or(120).saturating_sub(30));
                     format!("  {BAD}found{BAD:#}  {NAME}{}{NAME:#}: {text}", found.code)
                 }
                 None => format!("  {BAD}not found{BAD:#}"),

@@ -2,8 +2,6 @@
 
 use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 
 use super::run::carry_out;
 use crate::context::Context;
@@ -45,10 +43,9 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let at = Seq::new(args.at).ok_or_else(|| CliError::new("events are counted from 1"))?;
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
-    let given = workshop.run(&args.run).await?;
+    let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
-    let run = go_on::fork(&workshop.engine, &given, at, workshop.workspaces.clone(), changes).await?;
+    let run = go_on::fork(&workshop.engine, &state.run, at, workshop.workspaces.clone(), changes).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: follow::attendance(),

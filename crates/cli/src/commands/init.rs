@@ -27,7 +27,7 @@ pub(super) fn run(args: &Args) -> Result<Exit, CliError> {
         _ => CliError::new(format!("cannot write {}", path.display())).because(err),
     };
     let mut file = std::fs::File::create_new(&path).map_err(failed)?;
-    file.write_all("".as_bytes()).map_err(failed)?;
+    file.write_all(r1_runtime::config::template().as_bytes()).map_err(failed)?;
     output::note(&format!("wrote {}; uncomment what you want to change", path.display()));
     Ok(Exit::Ok)
 }

@@ -3,8 +3,6 @@
 use r1_event::Seq;
 use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 
 use super::run::carry_out;
 use crate::context::Context;
@@ -49,9 +47,9 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
-    let given = workshop.run(&args.run).await?;
-    let (state, is_held) = follow::standing(workshop.engine.store(), &given).await?;
+    let (workshop, state) = Workshop::of_run(context, &args.run).await?;
+    let given = state.run.clone();
+    let is_held = follow::is_held(workshop.engine.store(), &given).await?;
     let attendance = super::demo::attendance(&state).unwrap_or_else(follow::attendance);
     let (run, message, from) = match state.terminal {
         None if is_held => {

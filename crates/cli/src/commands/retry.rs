@@ -2,8 +2,6 @@
 
 use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 
 use super::run::carry_out;
 use crate::context::Context;
@@ -33,9 +31,8 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
-    let given = workshop.run(&args.run).await?;
-    let run = go_on::retry(&workshop.engine, &given, Changes { model: args.model, ..Changes::default() }).await?;
+    let (workshop, state) = Workshop::of_run(context, &args.run).await?;
+    let run = go_on::retry(&workshop.engine, &state.run, Changes { model: args.model, ..Changes::default() }).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: follow::attendance(),

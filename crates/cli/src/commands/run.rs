@@ -5,7 +5,6 @@ mod order;
 use r1_event::{RunId, Seq};
 use r1_runtime::control::create::create;
 use r1_runtime::engine::Claim;
-use r1_runtime::location::Purpose;
 
 use self::order::Order;
 pub(super) use self::order::{dollars, usual_prompt};
@@ -114,10 +113,10 @@ pub(crate) enum Confine {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let attendance = if args.json { Attendance::Nobody } else { follow::attendance() };
-    let order = Order::read(&args, attendance == Attendance::Nobody)?;
-    let workshop = Workshop::open(context, Purpose::Create, order.sandbox).await?;
+    let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
+    let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let new = order.new_run(&workshop.machine)?;
-    let run = create(&workshop.engine, new, args.allow_unknown_price || order.is_scripted()).await?;
+    let run = create(&workshop.engine, new, order.allows_unknown_price()).await?;
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }

@@ -2,8 +2,6 @@
 
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
-use r1_runtime::location::Purpose;
-use r1_runtime::sandbox::SandboxMode;
 
 use crate::ask;
 use crate::context::Context;
@@ -30,11 +28,11 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::open(context, Purpose::Change, SandboxMode::Auto).await?;
+    let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
     let message = Command::Message { text: args.text, client_message_id: None, actor: Some(ask::me()) };
     command(&workshop.engine, &run, message).await?;
-    let (_, is_held) = follow::standing(workshop.engine.store(), &run).await?;
+    let is_held = follow::is_held(workshop.engine.store(), &run).await?;
     workshop.close().await?;
     output::note(&if is_held {
         format!("sent to run {run}")

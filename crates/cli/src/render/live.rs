@@ -154,7 +154,7 @@ impl Live {
             ApprovalRequested, ApprovalResolved, ApprovalTimedOut, AssistantTextComplete, AssistantTextDelta,
             AssistantThinkingDelta, AssistantToolCallProposed, CostBudgetWarning, ErrorToolUnavailable, ErrorUpstream,
             GapRunDisconnected, PolicyToolAllowed, PolicyToolBlocked, ToolEditProposed, ToolFileWriteProposed,
-            ToolGlobCompleted, ToolGrepCompleted, ToolMultiEditProposed, ToolShellExited, ToolShellOutputChunk,
+            ToolGlobCompleted, ToolGrepCompleted, ToolMultiEditProposed, ToolShellCommand, ToolShellExited, ToolShellOutputChunk,
             ToolTodoWriteUpdated,
         };
         let known = match event.r#type.as_str() {
@@ -171,6 +171,11 @@ impl Live {
             PolicyToolAllowed::TYPE => read(event).map(|allowed: PolicyToolAllowed| {
                 if let Some(call) = self.calls.get_mut(&allowed.tool_call_id) {
                     call.allowed_by = Some(one_line(&allowed.reason, 60));
+                }
+            }),
+            ToolShellCommand::TYPE => read(event).map(|command: ToolShellCommand| {
+                if let Some(call) = self.calls.get_mut(&command.tool_call_id) {
+                    call.sandbox = Some(command.sandbox_layer);
                 }
             }),
             ToolShellOutputChunk::TYPE => read(event).map(|chunk: ToolShellOutputChunk| {
@@ -407,7 +412,10 @@ impl Live {
     fn ended(&mut self, style: anstyle::Style, mark: &str, word: &str, why: &str) {
         self.finish_flow();
         self.page.begin(Block::Notice);
-        self.page.line(&format!("{style}{mark} {word}{style:#}  {}", self.tally.line()));
+        let facts = self.tally.facts();
+        let mut lines = self.page.gather(&facts, " · ", word.chars().count() + 4).into_iter();
+        self.page.line(&format!("{style}{mark} {word}{style:#}  {}", lines.next().unwrap_or_default()));
+        lines.for_each(|line| self.page.line(&format!("  {line}")));
         for line in self.page.fold(why, 2) {
             self.page.line(&format!("  {line}"));
         }

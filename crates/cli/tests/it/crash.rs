@@ -68,7 +68,7 @@ fn resume_and_check(demo: &Demo) {
     assert!(after.iter().any(|event| event["type"] == "run.resumed"), "the log says where it was cut");
     let mut begun: HashMap<String, usize> = HashMap::new();
     for event in after.iter().filter(|event| event["type"] == "tool.started") {
-        let data = &event["data"]["data"];
+        let data = &event["data"];
         if data["kind"] == "shell" {
             *begun.entry(data["tool_call_id"].to_string()).or_default() += 1;
         }

@@ -3,8 +3,10 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use r1_protocol::data::WorkspaceMode;
 use r1_runtime::agent::prompt::{Surroundings, system_prompt};
 use r1_runtime::agent::{Budget, RunSpec, SandboxWish};
+use r1_runtime::config::Config;
 use r1_runtime::control::create::{Attachment, NewRun};
 use r1_runtime::machine::Machine;
 use r1_runtime::policy::ApprovalMode;
@@ -14,50 +16,37 @@ use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
 
 use super::{Approve, Args, Confine};
 use crate::ask;
+use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
+use crate::render::number::exact_usd;
+use crate::settings::{self, Flag};
 
 /// A run that is wanted, and checked as far as it can be before anything is made.
 pub(super) struct Order {
     prompt: String,
-    provider: ProviderSpec,
     model: String,
     system_prompt: Option<String>,
     workspace: PathBuf,
     attachments: Vec<Attachment>,
     spec: RunSpec,
+    pub(super) config: Config,
     pub(super) sandbox: SandboxMode,
 }
 
 impl Order {
-    /// Reads files, standard input and keys; makes nothing yet.
-    pub(super) fn read(args: &Args, unattended: bool) -> Result<Self, CliError> {
+    /// Reads settings, files, standard input and keys; makes nothing yet.
+    pub(super) fn read(args: &Args, unattended: bool, context: &Context) -> Result<Self, CliError> {
         let workspace = workspace(args.workspace.as_deref())?;
-        let (provider, model) = provider_and_model(args)?;
+        let config = settings::load(context, &workspace, flags(args))?;
+        if config.run.workspace != WorkspaceMode::InPlace {
+            return Err(CliError::new(format!("`run.workspace = \"{}\"` is not for runs of one's own", config.run.workspace))
+                .hint("`r1 run` works in the directory itself: leave it out, or set it to \"in_place\""));
+        }
+        let (provider, model) = provider_and_model(args, &config)?;
         provider::open(&provider, &environment::variable)?;
-        let price = PriceBook::default().price(
-            &provider.name,
-            provider.base_url.as_deref(),
-            &model,
-            std::time::SystemTime::now(),
-        );
-        let spec = RunSpec {
-            unattended,
-            approval: args.approve.map_or_else(ApprovalMode::default, ApprovalMode::from),
-            price,
-            budget: Budget { micros_usd: args.budget_usd.unwrap_or(0), ..RunSpec::default().budget },
-            max_turns: args.max_turns.unwrap_or(RunSpec::default().max_turns),
-            sandbox: SandboxWish {
-                network: args.network,
-                require: matches!(args.sandbox, Some(Confine::Require)),
-                ..SandboxWish::default()
-            },
-            ..RunSpec::default()
-        };
         Ok(Self {
             prompt: prompt(&args.prompt)?,
-            provider,
-            model,
             system_prompt: match (&args.system_prompt, &args.system_prompt_file) {
                 (Some(text), _) => Some(text.clone()),
                 (None, Some(path)) => Some(read_text(path)?),
@@ -65,7 +54,9 @@ impl Order {
             },
             workspace,
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
-            spec,
+            spec: spec(&config, provider, &model, unattended),
+            model,
+            config,
             sandbox: match args.sandbox {
                 None | Some(Confine::Auto) => SandboxMode::Auto,
                 Some(Confine::Require) => SandboxMode::Require,
@@ -74,26 +65,81 @@ impl Order {
         })
     }
 
-    pub(super) fn is_scripted(&self) -> bool {
-        self.provider.wire == Wire::Scripted
+    /// A script says itself what it costs.
+    pub(super) fn allows_unknown_price(&self) -> bool {
+        self.config.run.allow_unknown_price || self.spec.provider.wire == Wire::Scripted
     }
 
     /// The run, with the tools that this machine has.
     pub(super) fn new_run(&self, machine: &Machine) -> Result<NewRun, CliError> {
-        let tools = machine.tool_specs(&self.workspace)?;
-        let spec = RunSpec { provider: self.provider.clone(), tools, ..self.spec.clone() };
-        let path = self.workspace.to_string_lossy().into_owned();
+        let spec = RunSpec { tools: machine.tool_specs(&self.workspace)?, ..self.spec.clone() };
         Ok(NewRun {
             prompt: self.prompt.clone(),
             system_prompt: self.system_prompt.clone().unwrap_or_else(|| usual_prompt(&self.workspace, &spec)),
             spec,
             model: self.model.clone(),
-            workspace_path: path,
-            workspace_mode: "in_place".into(),
+            workspace_path: self.workspace.to_string_lossy().into_owned(),
+            workspace_mode: WorkspaceMode::InPlace.to_string(),
             attachments: self.attachments.clone(),
             actor: Some(ask::me()),
             ..NewRun::default()
         })
+    }
+}
+
+/// Flags as the settings that they stand for.
+fn flags(args: &Args) -> Vec<Flag> {
+    let text = |key, value: Option<String>, flag| value.map(|value| Flag { key, value: value.into(), flag });
+    let yes = |key, given: bool, flag| given.then(|| Flag { key, value: true.into(), flag });
+    let turns = args.max_turns.map(|turns| i64::try_from(turns).unwrap_or(i64::MAX));
+    [
+        text("run.provider", args.provider.clone(), "--provider"),
+        text("run.model", args.model.clone(), "--model"),
+        text("run.approve", args.approve.map(|mode| ApprovalMode::from(mode).as_str().into()), "--approve"),
+        text("run.budget.usd", args.budget_usd.map(exact_usd), "--budget-usd"),
+        turns.map(|turns| Flag { key: "run.max_turns", value: turns.into(), flag: "--max-turns" }),
+        yes("run.allow_unknown_price", args.allow_unknown_price, "--allow-unknown-price"),
+        yes("sandbox.network", args.network, "--network"),
+        yes("sandbox.require", matches!(args.sandbox, Some(Confine::Require)), "--sandbox require"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) -> RunSpec {
+    let prices = PriceBook::new(config.prices.clone());
+    let price = prices.price(&provider.name, provider.base_url.as_deref(), model, std::time::SystemTime::now());
+    let (run, budget) = (&config.run, &config.run.budget);
+    RunSpec {
+        unattended,
+        approval: run.approve,
+        approval_timeout_s: run.approval_timeout.as_millis() / 1000,
+        policy: config.policy.clone(),
+        provider,
+        params: run.params.clone(),
+        price,
+        budget: Budget {
+            micros_usd: budget.usd.map_or(0, |usd| usd.0),
+            input_tokens: budget.input_tokens.unwrap_or(0),
+            output_tokens: budget.output_tokens.unwrap_or(0),
+            turns: budget.turns.unwrap_or(0),
+            wall_clock_ms: budget.wall_clock.map_or(0, |period| period.as_millis()),
+            warning_pct: budget.warning_pct.clone(),
+        },
+        max_turns: run.max_turns,
+        max_output_tokens: run.max_output_tokens,
+        context_tokens: run.context_tokens,
+        max_attempts: run.max_attempts,
+        checkpoint_events: config.record.checkpoint_events,
+        sandbox: SandboxWish {
+            network: config.sandbox.network,
+            read_only: config.sandbox.read_only,
+            require: config.sandbox.require,
+        },
+        mcp_servers: config.mcp_servers().iter().filter_map(|server| serde_json::to_value(server).ok()).collect(),
+        thinking_deltas: config.record.thinking_deltas,
+        ..RunSpec::default()
     }
 }
 
@@ -122,7 +168,7 @@ pub(in crate::commands) fn usual_prompt(workspace: &Path, spec: &RunSpec) -> Str
     })
 }
 
-fn provider_and_model(args: &Args) -> Result<(ProviderSpec, String), CliError> {
+fn provider_and_model(args: &Args, config: &Config) -> Result<(ProviderSpec, String), CliError> {
     if let Some(path) = &args.scenario {
         let scenario = Scenario::parse(&read_text(path)?).map_err(|err| {
             CliError::new(format!("the scenario {} cannot be played", path.display()))
@@ -131,17 +177,15 @@ fn provider_and_model(args: &Args) -> Result<(ProviderSpec, String), CliError> {
         })?;
         return Ok((ProviderSpec::scripted(scenario), args.model.clone().unwrap_or_else(|| "scripted".into())));
     }
-    let known = || ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
-    let Some(name) = &args.provider else {
-        return Err(CliError::new("which model? none is configured")
-            .hint(format!("say `--provider NAME --model NAME`; known providers are {}", known())));
+    let Some(name) = &config.run.provider else {
+        let known = ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
+        return Err(CliError::new("which model? none is configured").hint(format!(
+            "say `--provider NAME --model NAME`, or set them in r1.toml (`r1 init`); known are {known}"
+        )));
     };
-    let Some(provider) = ProviderSpec::preset(name) else {
-        return Err(CliError::new(format!("there is no provider `{name}`")).hint(format!("known are {}", known())));
-    };
-    match &args.model {
-        Some(model) => Ok((provider, model.clone())),
-        None => Err(CliError::new(format!("which model of {name}?")).hint("say `--model NAME`")),
+    match &config.run.model {
+        Some(model) => Ok((config.provider(name)?, model.clone())),
+        None => Err(CliError::new(format!("which model of {name}?")).hint("say `--model NAME`, or set it in r1.toml")),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use r1_event::payload::{ToolCallCompleted, ToolCallFailed};
-use r1_protocol::data::{ChunkEncoding, Stream, ToolShellExited, ToolShellOutputChunk};
+use r1_protocol::data::{ChunkEncoding, SandboxLayer, Stream, ToolShellExited, ToolShellOutputChunk};
 use r1_protocol::json;
 use serde_json::Value;
 
@@ -35,6 +35,7 @@ pub(super) struct Call {
     /// The last lines of both streams, which may go on.
     open: [String; 2],
     exited: Option<ToolShellExited>,
+    pub(super) sandbox: Option<SandboxLayer>,
 }
 
 impl Call {
@@ -52,6 +53,7 @@ impl Call {
             tail: VecDeque::new(),
             open: [String::new(), String::new()],
             exited: None,
+            sandbox: None,
         }
     }
 
@@ -135,10 +137,10 @@ impl Call {
         }
         let said = match &self.exited {
             Some(_) => exit_words(self.exited.as_ref()),
-            None => done.summary.clone().unwrap_or_else(|| "done".into()),
+            None => self.news(done.summary.as_deref().unwrap_or("done")),
         };
-        let time = duration(u64::try_from(done.duration_ms).unwrap_or(0));
-        self.end(&format!("{GOOD}✓{GOOD:#} {} {DIM}· {time}{DIM:#}", one_line(&said, 100)), page);
+        let time = self.time(done.duration_ms);
+        self.end(&format!("{GOOD}✓{GOOD:#} {} {time}", one_line(&said, 100)), page);
     }
 
     pub(super) fn failed(&mut self, failed: &ToolCallFailed, page: &mut Page) {
@@ -148,14 +150,24 @@ impl Call {
             _ => failed.error.clone(),
         };
         let again = if failed.outcome.as_deref() == Some("unknown") && !failed.r#final { ", it is made again" } else { "" };
-        let time = duration(u64::try_from(failed.duration_ms).unwrap_or(0));
+        let time = self.time(failed.duration_ms);
         let style = if failed.error_type == "tool" { NOTICE } else { BAD };
-        self.end(&format!("{style}✗{style:#} {}{again} {DIM}· {time}{DIM:#}", one_line(&said, 160)), page);
+        self.end(&format!("{style}✗{style:#} {}{again} {time}", one_line(&said, 160)), page);
     }
 
     /// It never ran.
     pub(super) fn refused(&mut self, why: &str, page: &mut Page) {
         self.end(&format!("{BAD}✗{BAD:#} {}", one_line(why, 160)), page);
+    }
+
+    /// What a summary says beyond the headline.
+    fn news(&self, summary: &str) -> String {
+        let about = headline(&self.input).unwrap_or_default();
+        let rest = summary.strip_prefix(&format!("{} ", self.tool)).unwrap_or(summary);
+        match rest.strip_prefix(&about) {
+            Some(news) if !news.is_empty() && !about.is_empty() => news.trim_start_matches([':', ' ']).to_owned(),
+            _ => summary.to_owned(),
+        }
     }
 
     fn result(&mut self, result: &Value, page: &mut Page) {
@@ -168,6 +180,16 @@ impl Call {
         if lines.len() > RESULT_LINES {
             let more = count((lines.len() - RESULT_LINES) as u64, "more line");
             self.body(&format!("{DIM}… {more}{DIM:#}"), page);
+        }
+    }
+
+    /// How long it took, and what kept it in its place.
+    fn time(&self, duration_ms: i64) -> String {
+        let took = duration(u64::try_from(duration_ms).unwrap_or(0));
+        match &self.sandbox {
+            None => format!("{DIM}· {took}{DIM:#}"),
+            Some(SandboxLayer::None) => format!("{DIM}· {took} ·{DIM:#} {NOTICE}no sandbox{NOTICE:#}"),
+            Some(layer) => format!("{DIM}· {took} · {layer}{DIM:#}"),
         }
     }
 

@@ -89,6 +89,22 @@ impl Page {
         }
     }
 
+    /// Short texts, as many in a line as fit beside `taken` columns.
+    pub(super) fn gather(&self, texts: &[String], between: &str, taken: usize) -> Vec<String> {
+        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+        let mut lines: Vec<String> = Vec::new();
+        for text in texts {
+            match lines.last_mut() {
+                Some(line) if line.width() + between.width() + text.width() <= room => {
+                    line.push_str(between);
+                    line.push_str(text);
+                }
+                _ => lines.push(text.clone()),
+            }
+        }
+        lines
+    }
+
     /// The text in lines that fit beside `taken` columns; nothing is left out.
     pub(super) fn fold(&self, text: &str, taken: usize) -> Vec<String> {
         let room = self.width.map(|width| width.saturating_sub(taken).max(10));

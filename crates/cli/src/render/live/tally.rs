@@ -48,8 +48,8 @@ impl Tally {
         u64::try_from(span).unwrap_or(0) / 1_000_000
     }
 
-    /// `4 turns · 5 tool calls · 3,210 tokens in, 210 out · $0.0123 · 2.3 s`.
-    pub(crate) fn line(&self) -> String {
+    /// `4 turns`, `5 tool calls`, `3,210 tokens in, 210 out`, `$0.0123`, `2.3 s`.
+    pub(crate) fn facts(&self) -> [String; 5] {
         let read = self.input_tokens + self.cache_read_tokens + self.cache_write_tokens;
         let mut tokens = format!("{} tokens in, {} out", grouped(read), grouped(self.output_tokens));
         if self.cache_read_tokens > 0 {
@@ -61,6 +61,6 @@ impl Tally {
             (cost, false) => usd(cost),
         };
         let spent = duration(self.duration_ms());
-        [count(self.turns, "turn"), count(self.tool_calls, "tool call"), tokens, cost, spent].join(" · ")
+        [count(self.turns, "turn"), count(self.tool_calls, "tool call"), tokens, cost, spent]
     }
 }
