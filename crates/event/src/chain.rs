@@ -4,10 +4,12 @@
 //! its events were all checked and hashed by this module, so a store only has to compare where the
 //! batch starts with where its log ends.
 
+mod extend;
+
 use bytes::Bytes;
 
 use crate::cbor::{Rules, Value};
-use crate::header::{Header, MalformedHeader};
+use crate::header::MalformedHeader;
 use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::kind::Kind;
 use crate::merkle::{Blake3, Frontier};
@@ -266,34 +268,27 @@ impl Batch {
     ///
     /// A terminal payload gets the root and size of the log so far; whatever it carried there is replaced.
     pub fn push(&mut self, ts: UnixNanos, payload: Payload) -> Result<Seq, ChainError> {
+        let kind = payload.kind();
+        let bytes = self.encode(self.after.size(), payload)?;
+        let (seq, payload_hash) = (self.after.next_seq(), Digest::blake3(&bytes));
+        let record = self.record(seq, ts, kind, bytes, payload_hash);
+        self.keep(record, kind, ts);
+        Ok(seq)
+    }
+
+    /// The payload's bytes, if they may stand in a v2 log behind `before` events.
+    fn encode(&self, before: u64, payload: Payload) -> Result<Bytes, ChainError> {
         let payload = self.with_root(payload);
-        let bytes = payload.encode();
         if let Payload::Typed(typed) = &payload {
             projection::refuse_reserved(&typed.r#type)?;
         }
-        self.push_encoded(ts, payload.kind(), bytes)
-    }
-
-    /// Adds an event of a v2 run whose payload bytes are given.
-    fn push_encoded(&mut self, ts: UnixNanos, kind: Kind, bytes: Bytes) -> Result<Seq, ChainError> {
         if self.after.version != Version::V2 {
             return Err(ChainError::NotV2 { run: self.after.run.clone() });
         }
+        let bytes = payload.encode();
         payload::check_v2(&bytes)?;
-        self.check_place(kind)?;
-        let seq = self.after.next_seq();
-        let header = Header {
-            run_id: self.after.run.as_str(),
-            seq,
-            prev_hash: self.after.head,
-            ts,
-            kind,
-            payload_hash: Digest::blake3(&bytes),
-            payload_size: bytes.len() as u64,
-        };
-        let record = Record { header: header.encode().into(), payload: Some(bytes) };
-        self.keep(record, kind, ts);
-        Ok(seq)
+        self.check_place(before, payload.kind())?;
+        Ok(bytes)
     }
 
     /// Adds an event of a v1 run, as Starling would write it, and returns its seq.
@@ -306,7 +301,7 @@ impl Batch {
         let payload = self.with_v1_root(payload);
         let (kind, bytes) = (payload.kind(), payload.encode());
         let number = v1::check_new_payload(kind, &bytes)?;
-        self.check_place(kind)?;
+        self.check_place(self.after.size(), kind)?;
         let seq = self.after.next_seq();
         let header = v1::Header {
             run_id: self.after.run.as_str(),
@@ -323,7 +318,7 @@ impl Batch {
     /// Adds an event that was made elsewhere, after checking all that its maker should have checked.
     pub fn adopt(&mut self, record: Record) -> Result<Seq, ChainError> {
         let Place { seq, kind, ts } = self.after.check_link(&record)?;
-        self.check_place(kind)?;
+        self.check_place(self.after.size(), kind)?;
         match (self.after.version, &record.payload) {
             (Version::V2, Some(bytes)) => {
                 payload::check_v2(bytes)?;
@@ -406,17 +401,17 @@ impl Batch {
         self.span = Some((self.span.map_or(ts, |(first, _)| first), ts));
     }
 
-    fn check_place(&self, kind: Kind) -> Result<(), ChainError> {
+    /// Whether an event of this kind may stand behind `before` events.
+    fn check_place(&self, before: u64, kind: Kind) -> Result<(), ChainError> {
         if let Some(terminal) = self.after.terminal {
             return Err(ChainError::Finished { run: self.after.run.clone(), terminal });
         }
-        let first = self.after.size() == 0;
-        match (first, kind, self.after.version) {
-            (true, Kind::RunStarted, _) => Ok(()),
-            (true, found, _) => Err(ChainError::NotStarted { found }),
+        match (Seq::new(before), kind, self.after.version) {
+            (None, Kind::RunStarted, _) => Ok(()),
+            (None, found, _) => Err(ChainError::NotStarted { found }),
             // Starling takes a second RunStarted; our own log has just one.
-            (false, Kind::RunStarted, Version::V2) => Err(ChainError::StartedTwice { seq: self.after.next_seq() }),
-            (false, _, _) => Ok(()),
+            (Some(last), Kind::RunStarted, Version::V2) => Err(ChainError::StartedTwice { seq: last.next() }),
+            (Some(_), _, _) => Ok(()),
         }
     }
 

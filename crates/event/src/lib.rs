@@ -12,6 +12,7 @@ pub mod cbor;
 pub mod chain;
 pub mod exchange;
 pub mod finding;
+mod hash_many;
 pub mod header;
 pub mod id;
 pub mod key;

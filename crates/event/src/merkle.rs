@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 
 use sha2::Digest as _;
 
+use crate::hash_many::hash_many;
 use crate::id::{Digest, Seq};
 
 /// A hash to build the tree with.
@@ -26,6 +27,26 @@ pub trait TreeHash: Clone {
 /// The log's own hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blake3;
+
+impl Blake3 {
+    /// [`TreeHash::leaf`] of each, several at once.
+    pub(crate) fn leaves(data: &[&[u8]]) -> Vec<Digest> {
+        let sizes = data.iter().map(|data| 1 + data.len());
+        let mut prefixed = Vec::with_capacity(sizes.clone().sum());
+        for data in data {
+            prefixed.push(0);
+            prefixed.extend_from_slice(data);
+        }
+        let mut rest = &prefixed[..];
+        let mut next = |size| {
+            let (input, behind) = rest.split_at(size);
+            rest = behind;
+            input
+        };
+        let inputs: Vec<&[u8]> = sizes.map(&mut next).collect();
+        hash_many(&inputs)
+    }
+}
 
 impl TreeHash for Blake3 {
     fn empty() -> Digest {

@@ -175,7 +175,7 @@ impl Examiner {
     fn examine(&self, page: &[Record]) -> ExaminedPage {
         match self {
             Self::V1 => ExaminedPage::V1(page.iter().map(crate::v1::examine).collect()),
-            Self::V2 { run_id } => ExaminedPage::V2(page.iter().map(|record| facts::examine(run_id, record)).collect()),
+            Self::V2 { run_id } => ExaminedPage::V2(facts::examine_all(run_id, page)),
         }
     }
 }

@@ -11,6 +11,7 @@
 
 pub mod agent;
 pub mod artifact;
+pub mod config;
 pub mod control;
 pub mod emit;
 pub mod engine;
@@ -18,7 +19,10 @@ pub mod history;
 pub mod home;
 pub mod keys;
 pub mod location;
+pub mod machine;
+pub mod mcp;
 pub mod model;
+pub mod net;
 pub mod patch;
 pub mod policy;
 pub mod price;

@@ -16,8 +16,8 @@ use reqwest::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, Heade
 use reqwest::{Client, Method, Proxy, StatusCode, redirect};
 use url::Url;
 
-pub use guard::{ResolveNames, SystemNames};
 use guard::{Guard, Refusal};
+pub use guard::{ResolveNames, SystemNames};
 
 /// The most redirects that are followed.
 pub const MAX_REDIRECTS: usize = 5;
@@ -241,8 +241,8 @@ fn redirected(mut request: NetRequest, target: Url, status: StatusCode) -> NetRe
             request.headers.remove(name);
         }
     }
-    let asks_again = status == StatusCode::SEE_OTHER
-        || (request.method == Method::POST && matches!(status.as_u16(), 301 | 302));
+    let asks_again =
+        status == StatusCode::SEE_OTHER || (request.method == Method::POST && matches!(status.as_u16(), 301 | 302));
     if asks_again && request.method != Method::HEAD {
         request.method = Method::GET;
         request.body = None;

@@ -1,6 +1,6 @@
 //! Models, wherever they are served.
 //!
-//! [`open`] turns a [`ProviderSpec`] into a [`Provider`]. Four wire formats and a [`Scenario`] that is
+//! [`open()`] turns a [`ProviderSpec`] into a [`Provider`]. Four wire formats and a [`Scenario`] that is
 //! played from a file; each makes one attempt, and none of them keeps a key where it could be seen.
 
 mod answer;

@@ -13,12 +13,17 @@ pub mod file_write;
 pub mod git;
 pub mod glob;
 pub mod grep;
+pub mod http;
 mod input;
 pub mod multi_edit;
 mod output;
 mod replace;
+pub mod shell;
 pub mod todo_write;
 mod walk;
+mod web;
+pub mod web_fetch;
+pub mod web_search;
 mod work;
 
 use std::sync::Arc;

@@ -71,9 +71,7 @@ impl RunWriter {
     /// Appends events, all or none, and returns the seq of the last. Seals the run if one of them ends it.
     pub async fn append(&mut self, events: impl IntoIterator<Item = (UnixNanos, Payload)>) -> Result<Seq, WriterError> {
         let mut batch = Batch::new(&self.chain);
-        for (ts, payload) in events {
-            batch.push(ts, payload)?;
-        }
+        batch.extend(events)?;
         self.append_batch(batch).await
     }
 

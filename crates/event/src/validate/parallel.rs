@@ -29,7 +29,7 @@ impl Validator {
         let mut pages = pages.into_iter();
         if threads < 2 {
             for page in pages {
-                page?.iter().for_each(|record| self.push(record));
+                page?.chunks(CHUNK).for_each(|chunk| self.push_all(chunk));
             }
             return Ok(self.finish_with(Ending::Clean));
         }
@@ -41,6 +41,13 @@ impl Validator {
             self.dispatch(all, &workers)
         })?;
         Ok(self.finish())
+    }
+
+    fn push_all(&mut self, records: &[Record]) {
+        if let Some(first) = records.first() {
+            let examined = self.examiner(first).examine(records);
+            self.observe(examined);
+        }
     }
 
     /// Hands pages to the workers in turn and takes their results back in the same order.

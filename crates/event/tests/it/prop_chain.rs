@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use r1_event::payload::{Extra, Raw, Typed, UserMessageAppended};
+use r1_event::payload::{Extra, Raw, RunCompleted, Typed, UserMessageAppended};
 use r1_event::{Batch, Chain, Payload, Record, UnixNanos, Version, v1};
 
 use crate::prop_cbor::any_value;
@@ -57,6 +57,30 @@ proptest! {
         let second = append(first.after(), second);
         prop_assert_eq!(second.after(), whole.after());
         prop_assert_eq!([first.records(), second.records()].concat(), whole.records());
+    }
+
+    #[test]
+    fn events_added_at_once_are_those_added_one_by_one(
+        events in any_log(),
+        is_ended in any::<bool>(),
+        refused in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        let events = events.into_iter().map(|(ts, payload)| (UnixNanos(ts), payload));
+        let mut events: Vec<_> = [(UnixNanos(0), Payload::RunStarted(Box::default()))].into_iter().chain(events).collect();
+        if let Some(at) = refused {
+            events.insert(1 + at.index(events.len()), (UnixNanos(0), Payload::RunStarted(Box::default())));
+        }
+        if is_ended {
+            events.push((UnixNanos(9), Payload::RunCompleted(RunCompleted::default())));
+            events.push((UnixNanos(10), Payload::UserMessageAppended(UserMessageAppended::default())));
+        }
+        let (mut at_once, mut one_by_one) = (Batch::new(&new_chain()), Batch::new(&new_chain()));
+        let expected = events.iter().try_for_each(|(ts, payload)| one_by_one.push(*ts, payload.clone()).map(drop));
+        prop_assert_eq!(expected.is_err(), is_ended || refused.is_some());
+        prop_assert_eq!(at_once.extend(events), expected);
+        prop_assert_eq!(at_once.records(), one_by_one.records());
+        prop_assert_eq!(at_once.after(), one_by_one.after());
+        prop_assert_eq!(at_once.span(), one_by_one.span());
     }
 
     #[test]

@@ -205,7 +205,7 @@ fn resolve(state: &RunState, tools: &Toolset, approval_id: &str, command: &Comma
     }
     let approved = *decision == Decision::Approve;
     let runs = edited_input.as_ref().unwrap_or(&call.input);
-    let grant = (approved && *scope == Scope::Session).then(|| grant(state, &call.tool, runs)).flatten();
+    let grant = (approved && *scope == Scope::Session).then(|| grant(tools, &call.tool, runs)).flatten();
     let resolved = data::ApprovalResolved {
         approval_id: approval_id.to_owned(),
         decision: if approved { "approved".into() } else { "rejected".into() },
@@ -225,9 +225,8 @@ fn resolve(state: &RunState, tools: &Toolset, approval_id: &str, command: &Comma
 }
 
 /// What allowing this call for the session allows.
-fn grant(state: &RunState, tool: &str, input: &Value) -> Option<Map<String, Value>> {
-    let spec = state.spec.tools.iter().find(|spec| spec.name == tool)?;
-    let subject = crate::tool::recorded(spec).subject(input).ok()?;
+fn grant(tools: &Toolset, tool: &str, input: &Value) -> Option<Map<String, Value>> {
+    let subject = tools.get(tool)?.subject(input).ok()?;
     Grant::of(tool, &subject).map(|grant| grant.to_json())
 }
 

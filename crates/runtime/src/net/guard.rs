@@ -65,7 +65,10 @@ impl Guard {
             Some(Host::Ipv6(address)) => IpAddr::V6(address),
             // The resolver, which checks names, does not learn the port.
             Some(Host::Domain(name)) if self.allows_name(name) && !self.allows(url) => {
-                return Err(NetError::Private { host: name.to_owned(), what: "allowed on another port only".to_owned() });
+                return Err(NetError::Private {
+                    host: name.to_owned(),
+                    what: "allowed on another port only".to_owned(),
+                });
             }
             Some(Host::Domain(_)) => return Ok(()),
             None => return Err(NetError::Failed("the URL names no host".to_owned())),

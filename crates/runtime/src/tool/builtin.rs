@@ -11,13 +11,23 @@ use super::file_write::FileWrite;
 use super::git::Git;
 use super::glob::Glob;
 use super::grep::Grep;
+use super::http::Http;
 use super::multi_edit::MultiEdit;
+use super::shell::Shell;
 use super::todo_write::TodoWrite;
+use super::web_fetch::WebFetch;
+use super::web_search::{Service, WebSearch};
+use crate::net::NetClient;
 
-/// All of them, for a run that works at `root`.
+/// All of them, for a run that works at `root` and reaches others through `net`.
 #[must_use]
-pub fn all(root: &Path) -> Vec<Arc<dyn Tool>> {
-    files(root)
+pub fn all(root: &Path, net: &NetClient, search: Option<Service>) -> Vec<Arc<dyn Tool>> {
+    let mut tools = files(root);
+    tools.push(Arc::new(Shell::new()));
+    tools.push(Arc::new(Http::new(net.clone())));
+    tools.push(Arc::new(WebFetch::new(net.clone())));
+    tools.push(Arc::new(WebSearch::new(search)));
+    tools
 }
 
 /// Tools that work on files of the workspace at `root`, which is the path that the run's log names:

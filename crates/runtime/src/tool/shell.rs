@@ -243,7 +243,8 @@ fn conclude(
         (Ended::Itself, None) => (Failure::Tool, finished.status()),
         (Ended::Cancelled, None) => (Failure::Cancelled, "the call was cancelled".to_owned()),
         (Ended::TimedOut { after_ms }, None) => {
-            let message = format!("stopped after {after_ms} ms; give it more time with `timeout_ms`, or do less at once");
+            let message =
+                format!("stopped after {after_ms} ms; give it more time with `timeout_ms`, or do less at once");
             (Failure::TimedOut { after_ms }, message)
         }
         (Ended::TooManyProcesses, None) => {

@@ -74,7 +74,9 @@ pub(super) async fn keep(
 /// No answer came.
 pub(super) fn request_failed(err: NetError) -> ToolError {
     let failure = match &err {
-        NetError::Timeout(limit) => Failure::TimedOut { after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) },
+        NetError::Timeout(limit) => {
+            Failure::TimedOut { after_ms: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) }
+        }
         NetError::Private { .. } => Failure::Denied,
         NetError::Scheme(_) | NetError::Redirects | NetError::BadRedirect(_) | NetError::Failed(_) => Failure::Tool,
     };

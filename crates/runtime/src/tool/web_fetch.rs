@@ -104,7 +104,12 @@ impl WebFetch {
         if response.status.is_success() {
             return Ok(ToolOutput { output, summary, artifact_id });
         }
-        Err(ToolError { output: Some(output), artifact_id, summary, ..ToolError::tool(format!("HTTP status {status}")) })
+        Err(ToolError {
+            output: Some(output),
+            artifact_id,
+            summary,
+            ..ToolError::tool(format!("HTTP status {status}"))
+        })
     }
 }
 

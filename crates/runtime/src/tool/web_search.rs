@@ -100,7 +100,8 @@ impl WebSearch {
         };
         context.events.emit(told).await.map_err(lost)?;
         if !response.status.is_success() {
-            let message = format!("the search engine {} answered with status {}", engine.name(), response.status.as_u16());
+            let message =
+                format!("the search engine {} answered with status {}", engine.name(), response.status.as_u16());
             return Err(ToolError { artifact_id: results_artifact_id, ..ToolError::tool(message) });
         }
         let summary = line(&format!("{} hits for {}", hits.len(), input.query));
@@ -117,9 +118,7 @@ impl Tool for WebSearch {
     fn subject(&self, input: &Value) -> Result<Subject, BadInput> {
         read(input)?;
         Ok(match &self.service {
-            Some(service) => {
-                Subject::Network { method: "GET".to_owned(), url: service.engine.endpoint().to_string() }
-            }
+            Some(service) => Subject::Network { method: "GET".to_owned(), url: service.engine.endpoint().to_string() },
             // Such a call fails before it reaches anything.
             None => Subject::Internal,
         })

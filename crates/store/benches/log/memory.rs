@@ -35,11 +35,11 @@ fn append(table: &mut Table, name: &str, size: usize, group: usize, target: u32)
             time(|| {
                 for first in (0..events).step_by(group) {
                     let mut batch = Batch::new(&chain);
-                    for index in first..first + group {
+                    let events = (first..first + group).map(|index| {
                         let payload = if index == 0 { fixture::started() } else { payload.clone() };
-                        let ts = UnixNanos(1_777_000_000_000_000_000 + index as i64);
-                        batch.push(ts, payload).expect("a sound event");
-                    }
+                        (UnixNanos(1_777_000_000_000_000_000 + index as i64), payload)
+                    });
+                    batch.extend(events).expect("sound events");
                     chain = batch.after().clone();
                     store.append(&lease, batch).now_or_never().expect(now).expect("appended");
                 }

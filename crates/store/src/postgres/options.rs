@@ -14,8 +14,9 @@ pub struct PostgresOptions {
     pub schema: String,
     /// Most connections used for reading and housekeeping at one time.
     pub connections: usize,
-    /// How many transactions of appends may be under way at one time. One shares each sync of the disk
-    /// among most; more may help where large batches and small ones meet.
+    /// How many transactions of appends may be under way at one time. With two, the server works on one
+    /// while the other waits for the disk or is being made; with more, each has fewer events to share a
+    /// sync of the disk among.
     pub committers: usize,
     /// How long to wait for a server that is not there (restarting, say) before giving an error.
     pub patience: Duration,
@@ -31,7 +32,7 @@ impl Default for PostgresOptions {
         Self {
             schema: "r1".into(),
             connections: 8,
-            committers: 1,
+            committers: 2,
             patience: Duration::from_secs(15),
             poll_interval: Duration::from_millis(500),
             notifications: true,

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use bytes::BytesMut;
 use r1_event::{Batch, Record};
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 use tokio_postgres::{Client, Error};
 
 use super::database::{Database, Param};
@@ -41,13 +42,13 @@ impl<'a> Writes<'a> {
 
     pub(super) fn add(&mut self, run: i64, batch: &'a Batch) {
         for (seq, record) in (batch.before().size() + 1..).zip(batch.records()) {
-            if self.events.last().is_none_or(|part| part.bytes >= STATEMENT_BYTES) {
-                self.events.push(Events { first: self.count, ..Events::default() });
-            }
-            if let Some(part) = self.events.last_mut() {
-                part.push(run, seq.cast_signed(), record);
+            if self.events.last().is_none_or(|part| part.bytes.size >= STATEMENT_BYTES) {
+                self.events.push(Events::default());
             }
             self.count += 1;
+            if let Some(part) = self.events.last_mut() {
+                part.push(run, seq.cast_signed(), self.count, record);
+            }
         }
         for (seq, hash) in batch.blobs() {
             self.blobs.hashes.push(hash.as_bytes());
@@ -91,41 +92,78 @@ impl<'a> FromIterator<(&'a [u8], FencingToken)> for Held<'a> {
 /// Rows of `events`.
 #[derive(Default)]
 pub(super) struct Events<'a> {
-    /// How many events of the transaction come before these.
-    first: i64,
-    bytes: usize,
     runs: Vec<i64>,
     seqs: Vec<i64>,
+    /// Where each one stands within the transaction.
+    places: Vec<i64>,
     times: Vec<i64>,
-    headers: Vec<&'a [u8]>,
-    payloads: Vec<Option<&'a [u8]>>,
+    /// Where each one's header begins in `bytes`, counted from 1; its payload follows.
+    starts: Vec<i32>,
+    header_sizes: Vec<i32>,
+    payload_sizes: Vec<Option<i32>>,
+    bytes: Concat<'a>,
 }
 
 impl<'a> Events<'a> {
-    fn push(&mut self, run: i64, seq: i64, record: &'a Record) {
-        self.bytes += record.size();
+    fn push(&mut self, run: i64, seq: i64, place: i64, record: &'a Record) {
         self.runs.push(run);
         self.seqs.push(seq);
+        self.places.push(place);
         self.times.push(crate::place(record).map_or(0, |place| place.ts.0));
-        self.headers.push(&record.header);
-        self.payloads.push(record.payload.as_deref());
+        self.starts.push(size(self.bytes.size + 1));
+        self.header_sizes.push(size(record.header.len()));
+        self.payload_sizes.push(record.payload.as_ref().map(|payload| size(payload.len())));
+        self.bytes.push(&record.header);
+        self.bytes.push(record.payload.as_deref().unwrap_or_default());
     }
 
     /// Inserts them if the leases are still held, and fails with [`LEASE_LOST`] otherwise.
     pub(super) async fn insert(&self, held: &Held<'_>, client: &Client, db: &Database) -> Result<(), Error> {
-        let sql = db.sql("SELECT @append($1, $2, $3, $4, $5, $6, $7, $8)");
-        let params: [Param<'_>; 8] = [
+        let sql = db.sql("CALL @append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+        let params: [Param<'_>; 10] = [
             (&held.keys, Type::BYTEA_ARRAY),
             (&held.tokens, Type::INT8_ARRAY),
-            (&self.first, Type::INT8),
             (&self.runs, Type::INT8_ARRAY),
             (&self.seqs, Type::INT8_ARRAY),
+            (&self.places, Type::INT8_ARRAY),
             (&self.times, Type::INT8_ARRAY),
-            (&self.headers, Type::BYTEA_ARRAY),
-            (&self.payloads, Type::BYTEA_ARRAY),
+            (&self.starts, Type::INT4_ARRAY),
+            (&self.header_sizes, Type::INT4_ARRAY),
+            (&self.payload_sizes, Type::INT4_ARRAY),
+            (&self.bytes, Type::BYTEA),
         ];
         client.execute_typed(&sql, &params).await.map(drop)
     }
+}
+
+/// A place or size among the bytes of one statement, of which the server takes less than 1 GiB.
+fn size(bytes: usize) -> i32 {
+    i32::try_from(bytes).unwrap_or(i32::MAX)
+}
+
+/// One value made of many, without a copy in between.
+#[derive(Debug, Default)]
+struct Concat<'a> {
+    parts: Vec<&'a [u8]>,
+    size: usize,
+}
+
+impl<'a> Concat<'a> {
+    fn push(&mut self, part: &'a [u8]) {
+        self.size += part.len();
+        self.parts.push(part);
+    }
+}
+
+impl ToSql for Concat<'_> {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        out.reserve(self.size);
+        self.parts.iter().for_each(|part| out.extend_from_slice(part));
+        Ok(IsNull::No)
+    }
+
+    accepts!(BYTEA);
+    to_sql_checked!();
 }
 
 /// Changes of `runs`: rare, for a head is found in `events`.

@@ -38,7 +38,7 @@ async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
     let schema = Schema::new();
     schema.execute(&format!("CREATE SCHEMA \"{}\"; {LAYOUT_1}", schema.name)).await;
     let store: SharedStore = Arc::new(schema.open().await);
-    assert_eq!(store.describe().await.unwrap().layout_version, 2);
+    assert_eq!(store.describe().await.unwrap().layout_version, 3);
     let log = read_all(&store, &run(1)).await;
     let chain = follow(&run(1), Version::V2, &log);
     assert_eq!((log.len(), chain.terminal().is_some()), (4, true));

@@ -77,8 +77,8 @@ fn of_user(request: &ModelRequest, turn: &Turn<'_>, called: &HashMap<&str, &str>
     contents.extend(content("user", said));
 }
 
-/// A signature stands before the call that it belongs to; one that stands elsewhere has a part of its own.
-/// Thoughts themselves are not wanted back.
+/// A signature stands before the call that it belongs to, perhaps with text between them: a log keeps text
+/// and calls apart. One without a call has a part of its own. Thoughts themselves are not wanted back.
 fn of_model(turn: &Turn<'_>) -> Vec<Value> {
     let mut parts = Vec::new();
     let mut signature: Option<&str> = None;
@@ -90,10 +90,7 @@ fn of_model(turn: &Turn<'_>) -> Vec<Value> {
                     parts.extend(signature.replace(next).map(alone));
                 }
             }
-            Block::Text(text) => {
-                parts.extend(signature.take().map(alone));
-                parts.push(json!({"text": text}));
-            }
+            Block::Text(text) => parts.push(json!({"text": text})),
             Block::ToolUse(call) => {
                 let mut function = json!({"name": call.tool, "args": call.input});
                 if !is_minted(&call.call_id) {

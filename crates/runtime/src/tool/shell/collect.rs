@@ -40,7 +40,9 @@ pub(super) struct Collected {
 
 impl Collected {
     /// The spool's content, from its beginning.
-    pub(super) fn content(mut self) -> std::io::Result<impl AsyncStream<Item = std::io::Result<Bytes>> + Send + 'static> {
+    pub(super) fn content(
+        mut self,
+    ) -> std::io::Result<impl AsyncStream<Item = std::io::Result<Bytes>> + Send + 'static> {
         self.spool.rewind()?;
         let pieces = std::iter::from_fn(move || {
             let mut piece = vec![0; 64 << 10];

@@ -52,7 +52,8 @@ fn depth(html: &str) -> usize {
         let closes = tag.starts_with('/');
         let name = tag.trim_start_matches('/');
         let name = &name[..name.find(|c: char| !c.is_ascii_alphanumeric() && c != '!').unwrap_or(name.len())];
-        if name.is_empty() || SELF_ENDING.iter().any(|known| name.eq_ignore_ascii_case(known)) || name.starts_with('!') {
+        if name.is_empty() || SELF_ENDING.iter().any(|known| name.eq_ignore_ascii_case(known)) || name.starts_with('!')
+        {
             continue;
         }
         if closes {

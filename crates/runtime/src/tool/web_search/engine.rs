@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn each_engine_is_asked_and_read_in_its_own_way() {
-        let result = |snippet: &str| json!([{ "title": "T", "url": "https://x.test/", snippet: "S" }, { "title": "no url" }]);
+        let result =
+            |snippet: &str| json!([{ "title": "T", "url": "https://x.test/", snippet: "S" }, { "title": "no url" }]);
         for (name, answer) in [
             ("brave", json!({ "web": { "results": result("description") } })),
             ("tavily", json!({ "results": result("content") })),
