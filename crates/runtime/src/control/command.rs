@@ -81,9 +81,15 @@ async fn leave(engine: &Engine, run: &RunId, tools: &Toolset, command: &Command)
             // Done, or refused by the state that the worker saw: the state of now tells which.
             let state = load(store, run).await?;
             return match respond(&state, tools, command) {
-                Err(Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended) => Ok(state),
+                // What was asked for is so now, or it could be asked for again.
+                Err(
+                    Refusal::UnknownApproval { .. }
+                    | Refusal::AlreadySo
+                    | Refusal::Ended
+                    | Refusal::NothingToInterrupt,
+                )
+                | Ok(_) => Ok(state),
                 Err(refusal) => Err(refusal.into()),
-                Ok(_) => Ok(state),
             };
         }
         let next = store.head(run).await?.map_or(r1_event::Seq::FIRST, |head| head.next);
