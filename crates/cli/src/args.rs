@@ -8,13 +8,13 @@ use crate::commands::Command;
 
 /// A glass box for coding agents: records what they did, and proves it.
 ///
-/// Every run is a hash-chained log. `r1` shows it, checks it, proves single events of it and says
-/// exactly what was tampered with.
+/// An agent works in your project; every step it takes is an event in a hash-chained log. `r1` shows the
+/// log, checks, replays, resumes and forks it, and says exactly what was tampered with.
 #[derive(Debug, Parser)]
 #[command(
     name = "r1",
     version,
-    after_help = "A run is named by any unique prefix of its id, or by `last`.\n\nTry `r1 demo` first: it takes two seconds and touches nothing of yours."
+    after_help = "A run is named by any unique prefix of its id, or by `last`.\n\nTry `r1 demo` first: it needs no key and no network."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -1,13 +1,23 @@
 //! One file per command: its arguments, whose comments are the help, the call of the control layer,
 //! and how the answer looks.
 
+mod approve;
+mod cancel;
 mod completions;
 mod demo;
+mod diff;
 mod doctor;
+mod fork;
+mod init;
 mod log;
 mod prune;
 mod redact;
+mod replay;
+mod resume;
+mod retry;
+mod run;
 mod runs;
+mod send;
 mod tail;
 
 use clap::Subcommand;
@@ -20,6 +30,16 @@ use crate::exit::Exit;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Args),
+    Init(init::Args),
+    Run(Box<run::Args>),
+    Approve(approve::Args),
+    Send(send::Args),
+    Cancel(cancel::Args),
+    Resume(resume::Args),
+    Retry(retry::Args),
+    Fork(fork::Args),
+    Replay(replay::Args),
+    Diff(diff::Args),
     Runs(runs::Args),
     Tail(tail::Args),
     #[command(subcommand)]
@@ -32,7 +52,17 @@ pub(crate) enum Command {
 
 pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, CliError> {
     match command {
-        Command::Demo(args) => demo::run(args).await,
+        Command::Demo(args) => demo::run(args, context).await,
+        Command::Init(args) => init::run(&args),
+        Command::Run(args) => run::run(*args, context).await,
+        Command::Approve(args) => approve::run(args, context).await,
+        Command::Send(args) => send::run(args, context).await,
+        Command::Cancel(args) => cancel::run(args, context).await,
+        Command::Resume(args) => resume::run(args, context).await,
+        Command::Retry(args) => retry::run(args, context).await,
+        Command::Fork(args) => fork::run(args, context).await,
+        Command::Replay(args) => replay::run(args, context).await,
+        Command::Diff(args) => diff::run(args, context).await,
         Command::Runs(args) => runs::run(args, context).await,
         Command::Tail(args) => tail::run(args, context).await,
         Command::Log(command) => log::run(command, context).await,

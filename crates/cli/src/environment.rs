@@ -19,6 +19,41 @@ pub(crate) fn data_directory() -> Option<PathBuf> {
 
 /// Who is at the keyboard, as redactions name them.
 pub(crate) fn operator() -> String {
+    format!("operator:{}", named_user().as_deref().unwrap_or("unknown"))
+}
+
+/// The user's name, as the machine knows it.
+pub(crate) fn user() -> String {
+    named_user().unwrap_or_else(|| "operator".into())
+}
+
+fn named_user() -> Option<String> {
     let user = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| env::var(name).ok());
-    format!("operator:{}", user.filter(|user| !user.is_empty()).as_deref().unwrap_or("unknown"))
+    user.filter(|user| !user.is_empty())
+}
+
+/// The user's editor.
+pub(crate) fn editor() -> String {
+    let named = ["VISUAL", "EDITOR"].iter().find_map(|name| env::var(name).ok());
+    named.filter(|editor| !editor.trim().is_empty()).unwrap_or_else(|| "vi".into())
+}
+
+/// One variable; for keys of providers.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok()
+}
+
+/// All variables whose names and values are text.
+pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
+    env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+/// The user's home directory.
+pub(crate) fn user_home() -> Option<PathBuf> {
+    env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+/// The file of this program, which can also supervise others.
+pub(crate) fn this_program() -> Option<PathBuf> {
+    env::current_exe().ok()
 }

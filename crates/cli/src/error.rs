@@ -5,15 +5,27 @@ use std::fmt;
 use std::io;
 
 use r1_runtime::ResolveError;
+use r1_runtime::agent::FoldError;
+use r1_runtime::agent::command::Refusal;
+use r1_runtime::config::ConfigError;
 use r1_runtime::control::checkpoint::CheckpointError;
+use r1_runtime::control::command::CommandError;
+use r1_runtime::control::create::CreateError;
 use r1_runtime::control::export::ExportError;
+use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::import::ImportError;
 use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
 use r1_runtime::control::redact::RedactError;
+use r1_runtime::engine::EngineError;
+use r1_runtime::history::HistoryError;
 use r1_runtime::home::HomeError;
 use r1_runtime::keys::KeysError;
 use r1_runtime::location::LocationError;
+use r1_runtime::net::NetError;
+use r1_runtime::provider::{KeyError, OpenError as ProviderOpenError};
+use r1_runtime::redact::{RedactionKeyError, RedactorError};
+use r1_runtime::replay::ReplayError;
 use r1_runtime::source::SourceError;
 use r1_runtime::world::NoRandomness;
 use r1_runtime::writer::WriterError;
@@ -305,5 +317,144 @@ impl From<RedactError> for CliError {
             RedactError::Store(err) => err.into(),
             err @ (RedactError::Protected { .. } | RedactError::V1 { .. } | RedactError::Nothing { .. }) => worded(err),
         }
+    }
+}
+
+impl From<HistoryError> for CliError {
+    fn from(err: HistoryError) -> Self {
+        match err {
+            HistoryError::Store(err) => err.into(),
+            err @ HistoryError::Fold { .. } => worded(err).hint("look at it with `r1 log show`, check it with `r1 log validate`"),
+            err @ HistoryError::TooDeep { .. } => worded(err),
+        }
+    }
+}
+
+impl From<FoldError> for CliError {
+    fn from(err: FoldError) -> Self {
+        worded(err).hint("look at the run with `r1 log show`, check it with `r1 log validate`")
+    }
+}
+
+impl From<EngineError> for CliError {
+    fn from(err: EngineError) -> Self {
+        match err {
+            EngineError::History(err) => err.into(),
+            EngineError::Fold(err) => err.into(),
+            EngineError::Writer(err) => err.into(),
+            EngineError::Store(err) => err.into(),
+            EngineError::NoRandomness(err) => err.into(),
+            err @ EngineError::LeaseLost => worded(err).hint("see how it stands with `r1 runs`, go on with `r1 resume`"),
+            err @ (EngineError::Held | EngineError::Ended | EngineError::Recorded) => worded(err),
+        }
+    }
+}
+
+impl From<CreateError> for CliError {
+    fn from(err: CreateError) -> Self {
+        match err {
+            CreateError::Writer(err) => err.into(),
+            CreateError::NoRandomness(err) => err.into(),
+            err @ CreateError::UnknownPrice { .. } => {
+                worded(err).hint("give its price in r1.toml, or leave the cost uncounted with `--allow-unknown-price`")
+            }
+            err @ CreateError::EmptyPrompt => worded(err).hint("for example `r1 run \"make the failing test pass\"`"),
+            err @ CreateError::Attachment { .. } => worded(err),
+        }
+    }
+}
+
+impl From<GoOnError> for CliError {
+    fn from(err: GoOnError) -> Self {
+        match err {
+            GoOnError::History(err) => err.into(),
+            GoOnError::Create(err) => err.into(),
+            err @ GoOnError::Completed { .. } => worded(err).hint("say `r1 resume RUN --message TEXT`"),
+            err @ GoOnError::StillOpen { .. } => worded(err).hint("end it with `r1 cancel`, or go on with `r1 resume`"),
+            err @ GoOnError::NoEvent { .. } => worded(err).hint("see its events with `r1 log show RUN`"),
+            err @ GoOnError::NoCheckpoint { .. } => {
+                worded(err).hint("see where one was saved with `r1 log show RUN`: `run.checkpoint_saved`")
+            }
+            err @ GoOnError::Snapshot(_) => worded(err),
+        }
+    }
+}
+
+impl From<CommandError> for CliError {
+    fn from(err: CommandError) -> Self {
+        match err {
+            CommandError::Refused(err) => err.into(),
+            CommandError::History(err) => err.into(),
+            CommandError::Engine(err) => err.into(),
+            CommandError::Store(err) => err.into(),
+            err @ CommandError::NoAnswer { .. } => worded(err).hint("its process may be stopped; see `r1 runs`"),
+            err @ CommandError::Leave(_) => worded(err),
+        }
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(err: Refusal) -> Self {
+        let hint = match &err {
+            Refusal::Ended => "go on in a new run with `r1 resume RUN --message TEXT`",
+            Refusal::UnknownApproval { .. } | Refusal::ChangedSubject { .. } => "see what waits with `r1 approve`",
+            Refusal::Paused => "go on with `r1 resume RUN`",
+            Refusal::HumanOnly
+            | Refusal::AlreadySo
+            | Refusal::OtherText { .. }
+            | Refusal::NothingToInterrupt
+            | Refusal::Reserved { .. } => return worded(err),
+        };
+        worded(err).hint(hint)
+    }
+}
+
+impl From<ReplayError> for CliError {
+    fn from(err: ReplayError) -> Self {
+        match err {
+            ReplayError::Fold(err) => err.into(),
+            ReplayError::History(err) => err.into(),
+            ReplayError::Store(err) => err.into(),
+            err @ (ReplayError::Recorded { .. } | ReplayError::NoLoop { .. }) => worded(err),
+        }
+    }
+}
+
+impl From<ProviderOpenError> for CliError {
+    fn from(err: ProviderOpenError) -> Self {
+        let hint = match &err {
+            ProviderOpenError::Key { source: KeyError::NotSet { variable }, .. } => {
+                format!("set it with `export {variable}=…`; without a key try `r1 demo`")
+            }
+            ProviderOpenError::Key { .. } | ProviderOpenError::NoBaseUrl { .. } | ProviderOpenError::Http { .. } => {
+                "settings of providers are in r1.toml, see `r1 init`".into()
+            }
+            ProviderOpenError::NoScenario { .. } => "name one with `--scenario FILE`".into(),
+        };
+        worded(err).hint(hint)
+    }
+}
+
+impl From<NetError> for CliError {
+    fn from(err: NetError) -> Self {
+        worded(err)
+    }
+}
+
+impl From<RedactionKeyError> for CliError {
+    fn from(err: RedactionKeyError) -> Self {
+        worded(err).hint("see `r1 doctor`")
+    }
+}
+
+impl From<RedactorError> for CliError {
+    fn from(err: RedactorError) -> Self {
+        worded(err)
+    }
+}
+
+impl From<ConfigError> for CliError {
+    fn from(err: ConfigError) -> Self {
+        worded(err).hint("`r1 init` writes a file in which every setting is explained")
     }
 }

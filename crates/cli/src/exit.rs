@@ -7,21 +7,38 @@ use std::process::ExitCode;
 pub(crate) enum Exit {
     /// Done, and all is well.
     Ok,
-    /// Done, and the answer is no: a corrupt log, a proof that does not hold, something to mend.
+    /// Done, and the answer is no: a corrupt log, a failed run, a replay that diverged.
     Failed,
     /// Not done: wrong use, or something could not be read or written.
     Usage,
     /// A sound log that is still open.
     Open,
+    /// A run that was cancelled, or could not go on because something was refused.
+    Aborted,
+    /// A run that used up its budget.
+    Budget,
+    /// Ctrl-C.
+    Interrupted,
+    /// SIGTERM.
+    Terminated,
+}
+
+impl Exit {
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Open | Self::Aborted => 3,
+            Self::Budget => 4,
+            Self::Interrupted => 130,
+            Self::Terminated => 143,
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Ok => 0,
-            Exit::Failed => 1,
-            Exit::Usage => 2,
-            Exit::Open => 3,
-        })
+        Self::from(exit.code())
     }
 }

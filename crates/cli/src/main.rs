@@ -1,15 +1,21 @@
 //! `r1`: what was typed becomes calls of the control layer, and what they return becomes text.
 
 mod args;
+mod ask;
 mod commands;
 mod context;
 mod environment;
 mod error;
 mod exit;
+mod follow;
+mod keyboard;
 mod output;
 mod progress;
 mod render;
+mod settings;
+mod signals;
 mod target;
+mod workshop;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ pub(crate) const BOLD: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
 pub(crate) const NOTICE: Style = AnsiColor::Yellow.on_default();
 pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
 
@@ -26,6 +27,14 @@ pub(crate) fn stdout() -> Stdout {
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     let mut out = io::BufWriter::new(io::stdout().lock());
     write_json(&mut out, value)?;
+    Ok(out.flush()?)
+}
+
+/// Prints one line that is not to be coloured or changed.
+pub(crate) fn print_line(line: &str) -> Result<(), CliError> {
+    let mut out = io::stdout().lock();
+    // One write: a reader never sees half of it.
+    out.write_all(format!("{line}\n").as_bytes())?;
     Ok(out.flush()?)
 }
 

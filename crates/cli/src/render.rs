@@ -1,6 +1,9 @@
 //! Values as text for people.
 
 pub(crate) mod event;
+pub(crate) mod live;
+pub(crate) mod number;
+pub(crate) mod outcome;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod verdict;

@@ -164,6 +164,10 @@ impl Engine {
     /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
     pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let claimed = claim::claim(self, run, why).await?;
+        if let Some(kind) = claimed.state.terminal {
+            claimed.writer.close().await?;
+            return Ok(Outcome::Ended(kind));
+        }
         match runner::Runner::new(self, claimed).await? {
             Some(runner) => runner.run(stop).await,
             None => Ok(Outcome::Ended(Kind::RunFailed)),

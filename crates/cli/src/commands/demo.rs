@@ -1,214 +1,312 @@
-//! `r1 demo`: the whole idea in two seconds.
+//! `r1 demo`: the whole idea in a few seconds, with no key and no network.
 
-mod story;
+mod project;
 mod tamper;
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use r1_event::exchange::{Encoder, Format};
-use r1_event::finding::{Part, Verdict};
+use r1_event::finding::Part;
 use r1_event::{Record, RunId, Seq, SideRecord};
-use r1_runtime::control::proof::{self, Claim, Question};
+use r1_runtime::agent::{RunSpec, RunState, Toolset};
+use r1_runtime::control::check;
+use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::control::view::Viewer;
-use r1_runtime::control::{check, export};
-use r1_runtime::location::{Purpose, StoreLocation};
-use r1_runtime::source::{Log, Progress, StoredRun};
-use r1_runtime::{Home, Keyring, RunWriter, keys, world};
-use r1_store::SharedStore;
+use r1_runtime::engine::Claim;
+use r1_runtime::machine::Machine;
+use r1_runtime::policy::{Action, Approver, Policy, Rule};
+use r1_runtime::provider::{ProviderSpec, Scenario};
+use r1_runtime::replay::replay;
+use r1_runtime::sandbox::SandboxMode;
+use r1_runtime::source::Progress;
+use r1_store::{PageLimit, SharedStore};
 
 use self::tamper::Tampering;
+use crate::ask::{self, Attendance};
+use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::follow::{self, Follow};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NAME, Stdout};
 use crate::render::event;
 use crate::render::text::{count, one_line};
+use crate::settings;
+use crate::workshop::Workshop;
 
-/// See in two seconds what r1 does
+/// See in a few seconds what r1 does
 ///
-/// Records a small run, shows it, proves one event of it and seals it. Then it tampers with copies of
-/// the log, one way after the other, and shows how each is found. Nothing of yours is touched.
+/// Makes a small project with a failing test and lets an agent mend it: it reads files, runs the test,
+/// proposes an edit that you approve, and runs the test again. What the agent says is written down in
+/// advance, so no key and no network are needed; files, programs and diff are real. Then the log of all
+/// that is shown, checked, sealed and replayed, and copies of it are tampered with.
+///
+/// The run is kept with your others, the project in a temporary directory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
   r1 demo
-  r1 demo --keep ./r1-demo     # and look around in it afterwards")]
+  r1 demo --dir ./leap         # make the project here
+  r1 demo --pace fast          # no pauses")]
 pub(crate) struct Args {
-    /// Leave store, keys and exported log in this directory, which must not exist yet
+    /// Make the project in this directory, which must not exist yet
     #[arg(long, value_name = "DIR")]
-    keep: Option<PathBuf>,
+    dir: Option<PathBuf>,
+    /// How fast it goes [default: human on a terminal, fast otherwise]
+    #[arg(long, value_name = "PACE")]
+    pace: Option<Pace>,
 }
 
-pub(super) async fn run(args: Args) -> Result<Exit, CliError> {
-    let failed = |err| CliError::new("cannot make a directory for the demo").because(err);
-    match &args.keep {
-        Some(path) if path.exists() => {
-            Err(CliError::new(format!("{} is there already", path.display())).hint("name a new directory"))
-        }
-        Some(path) => {
-            std::fs::create_dir_all(path).map_err(failed)?;
-            Demo::start(path, true).await?.play().await
-        }
-        None => {
-            let directory = tempfile::Builder::new().prefix("r1-demo-").tempdir().map_err(failed)?;
-            Demo::start(directory.path(), false).await?.play().await
-        }
+/// How fast the demo goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Pace {
+    /// So that one can read along
+    Human,
+    /// Without any pause
+    Fast,
+}
+
+/// What the agent is asked.
+const GOAL: &str = "The test of leap.sh fails. Find out why, and mend it.";
+
+/// The model's name in the log: tells a demo from other scripted runs.
+const MODEL: &str = "demo";
+
+/// How long the demo waits for an answer before it takes yes for one.
+const HASTE: Duration = Duration::from_secs(6);
+
+/// How a run of the demo is attended when it is resumed; `None` for other runs.
+pub(super) fn attendance(state: &RunState) -> Option<Attendance> {
+    let is_demo = state.provider == "scripted" && state.model == MODEL && state.goal == GOAL;
+    is_demo.then(hasty)
+}
+
+fn hasty() -> Attendance {
+    let asks = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    Attendance::Hasty(if asks { HASTE } else { Duration::ZERO })
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let usual = if std::io::stdout().is_terminal() { Pace::Human } else { Pace::Fast };
+    let pace = args.pace.unwrap_or(usual);
+    let directory = project::make(args.dir.as_deref())?;
+    let config = settings::load(context, &directory, Vec::new())?;
+    let workshop = Workshop::create(context, &config, SandboxMode::Auto).await?;
+    let mut stage = Stage { out: output::stdout(), pace, acts: 0 };
+    stage.line(&format!("{DIM}A small project with a failing test is in {}.{DIM:#}", directory.display()))?;
+    stage.line(&format!("{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"))?;
+    stage.line(&format!("{DIM}its tools, the files and the programs are real.{DIM:#}"))?;
+    stage.heading("The agent works, and every step goes into a log").await?;
+    let run = create(&workshop.engine, new_run(&directory, &workshop.machine, pace)?, true).await?;
+    let claim = Claim { by_operator: true, message: None };
+    let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(), from: Seq::FIRST };
+    let followed = follow::work(&workshop, &run, claim, follow).await?;
+    let all_well = if followed.exit == Exit::Ok {
+        Show { workshop: &workshop, context, run: &run, stage: &mut stage }.play().await?
+    } else {
+        false
+    };
+    stage.whats_next(&directory, followed.exit)?;
+    workshop.close().await?;
+    Ok(match followed.exit {
+        Exit::Ok if !all_well => Exit::Failed,
+        exit => exit,
+    })
+}
+
+fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewRun, CliError> {
+    let mut scenario = Scenario::parse(include_str!("demo/scenario.yaml"))
+        .map_err(|err| CliError::new("the demo's own scenario cannot be read").because(err))?;
+    if pace == Pace::Fast {
+        scenario.turns.iter_mut().for_each(|turn| turn.delay_ms = 0);
     }
+    let rule = Rule {
+        id: "run-the-test".into(),
+        action: Action::Allow,
+        tool: Some("shell".into()),
+        command: vec!["sh".into(), "test.sh".into()],
+        path: None,
+        host: None,
+        mcp: None,
+        approver: Approver::Any,
+        reason: Some("the project's test may always run".into()),
+    };
+    let spec = RunSpec {
+        provider: ProviderSpec::scripted(scenario),
+        policy: Policy { rules: vec![rule] },
+        tools: machine.tool_specs(directory)?,
+        // The demo's log is short: one checkpoint right after the first turns makes it a good one to fork.
+        checkpoint_events: 12,
+        ..RunSpec::default()
+    };
+    Ok(NewRun {
+        prompt: GOAL.into(),
+        title: Some("r1 demo".into()),
+        system_prompt: super::run::usual_prompt(directory, &spec),
+        spec,
+        model: MODEL.into(),
+        workspace_path: directory.to_string_lossy().into_owned(),
+        workspace_mode: "in_place".into(),
+        actor: Some(ask::me()),
+        ..NewRun::default()
+    })
 }
 
-struct Demo {
-    directory: PathBuf,
-    kept: bool,
-    home: Home,
-    store: SharedStore,
-    run: RunId,
+/// Where it is shown.
+struct Stage {
     out: Stdout,
+    pace: Pace,
+    acts: u32,
 }
 
-impl Demo {
-    async fn start(directory: &Path, kept: bool) -> Result<Self, CliError> {
-        let home = Home::at(directory.join("home"));
-        home.create()?;
-        let store = StoreLocation::Sqlite(home.default_store()).open(Purpose::Create).await?;
-        let run = world::new_run_id(world::now())?;
-        Ok(Self { directory: directory.to_owned(), kept, home, store, run, out: output::stdout() })
+impl Stage {
+    fn line(&mut self, text: &str) -> Result<(), CliError> {
+        Ok(writeln!(self.out, "{text}")?)
     }
 
-    async fn play(mut self) -> Result<Exit, CliError> {
-        self.record().await?;
-        self.show().await?;
-        self.prove().await?;
-        let verdict = self.check().await?;
+    async fn heading(&mut self, title: &str) -> Result<(), CliError> {
+        self.pause(500).await?;
+        self.acts += 1;
+        writeln!(self.out, "\n{BOLD}── {} · {title} ──{BOLD:#}\n", self.acts)?;
+        self.pause(300).await
+    }
+
+    /// Gives the eye some time.
+    async fn pause(&mut self, ms: u64) -> Result<(), CliError> {
+        self.out.flush()?;
+        if self.pace == Pace::Human {
+            tokio::time::sleep(Duration::from_millis(ms)).await;
+        }
+        Ok(())
+    }
+
+    fn whats_next(&mut self, directory: &Path, exit: Exit) -> Result<(), CliError> {
+        writeln!(self.out, "\n{BOLD}What to try next{BOLD:#}")?;
+        let mut hint = |command: &str, meaning: &str| writeln!(self.out, "  {NAME}{command:<44}{NAME:#}  {DIM}{meaning}{DIM:#}");
+        if exit != Exit::Ok {
+            hint("r1 resume last", "go on where the agent stopped")?;
+        }
+        hint("r1 log show last", "every event of the run")?;
+        hint("r1 replay last", "every decision once more")?;
+        hint("r1 log proof last --seq 7", "prove one event without showing the others")?;
+        hint("r1 fork last --at 20 -m \"explain it first\"", "go another way from there")?;
+        hint("r1 run \"…\" --provider anthropic --model NAME", "a real task in your own project")?;
+        writeln!(self.out, "{DIM}  The project stays in {}.{DIM:#}", directory.display())?;
+        Ok(self.out.flush()?)
+    }
+}
+
+/// What is shown of the log once the agent is done.
+struct Show<'a> {
+    workshop: &'a Workshop,
+    context: &'a Context,
+    run: &'a RunId,
+    stage: &'a mut Stage,
+}
+
+/// Event types that tell the story; the others are pieces of them.
+const TOLD: [&str; 9] = [
+    "user.message",
+    "turn.completed",
+    "assistant.tool_call_proposed",
+    "tool.completed",
+    "tool.failed",
+    "approval.requested",
+    "approval.resolved",
+    "artifact.created",
+    "run.finished",
+];
+
+impl Show<'_> {
+    async fn play(mut self) -> Result<bool, CliError> {
         let (records, side_records) = self.copy().await?;
-        let all_found = self.tamper(&records, &side_records, &verdict).await?;
-        self.whats_next()?;
-        self.store.close().await?;
-        Ok(if all_found { Exit::Ok } else { Exit::Failed })
+        self.log(&records, &side_records).await?;
+        let is_sound = self.validate().await?;
+        let replays = self.replay().await?;
+        let all_found = self.tamper(&records, &side_records).await?;
+        Ok(is_sound && replays && all_found)
     }
 
-    fn heading(&mut self, number: u32, title: &str) -> Result<(), CliError> {
-        Ok(writeln!(self.out, "\n{BOLD}{number}. {title}{BOLD:#}")?)
+    fn store(&self) -> &SharedStore {
+        self.workshop.engine.store()
     }
 
-    async fn record(&mut self) -> Result<(), CliError> {
-        self.heading(1, "An agent works, and everything it does goes into a log")?;
-        let key = keys::agent_key(&self.home, world::now())?;
-        let kid = key.secret.kid();
-        let mut writer =
-            RunWriter::open(Arc::clone(&self.store), self.run.clone(), "r1-demo", Some(key.secret)).await?;
-        for events in story::batches(world::now()) {
-            writer.append(events).await?;
+    async fn log(&mut self, records: &[Record], side_records: &[SideRecord]) -> Result<(), CliError> {
+        self.stage.heading("All of it is in the log").await?;
+        let viewer = Viewer::new(side_records);
+        let views: Vec<_> = records.iter().zip(1..).map(|(record, position)| viewer.view(record, position)).collect();
+        let told: Vec<_> = views.iter().filter(|view| TOLD.contains(&view.type_name.as_str())).collect();
+        let width = follow::look(false, false).width.unwrap_or(120);
+        for view in &told {
+            self.stage.line(&event::line_of(view, width.saturating_sub(54).max(20)))?;
+            self.stage.pause(30).await?;
         }
-        let size = writer.chain().size();
-        writer.close().await?;
-        writeln!(self.out, "   {} of run {NAME}{}{NAME:#} are on the disk.", count(size, "event"), self.run)?;
-        writeln!(self.out, "   When the run ended it was sealed with a fresh key, {DIM}{kid}{DIM:#}.")?;
-        Ok(())
+        let others = count((views.len() - told.len()) as u64, "other event");
+        self.stage.line(&format!("{DIM}        … and {others}: pieces of text and output, costs, files, leases{DIM:#}"))
     }
 
-    async fn show(&mut self) -> Result<(), CliError> {
-        self.heading(2, "This is what happened")?;
-        let (records, side_records) = self.copy().await?;
-        let viewer = Viewer::new(&side_records);
-        for (record, position) in records.iter().zip(1..) {
-            writeln!(self.out, "{}", event::line(&viewer.view(record, position)))?;
+    async fn validate(&mut self) -> Result<bool, CliError> {
+        self.stage.heading("The log is sound, sealed, and replays").await?;
+        let keyring = self.context.keyring()?;
+        let verdict = check::check_run(self.store(), self.run, &keyring, Progress::default()).await?;
+        let is_sound = !verdict.is_corrupt() && verdict.sealed_by.is_some();
+        let (style, word) = if is_sound { (GOOD, "valid") } else { (BAD, "corrupt") };
+        let events = count(verdict.events, "event");
+        self.stage.line(&format!("{style}{word}{style:#}     {events}: hash chain, Merkle tree and order hold"))?;
+        if let (Some(key), Some(root)) = (&verdict.sealed_by, &verdict.merkle_root) {
+            self.stage.line(&format!("{GOOD}sealed{GOOD:#}    by {DIM}{key}{DIM:#}"))?;
+            self.stage.line(&format!("          over the root {DIM}{}…{DIM:#}", &root.to_string()[..24]))?;
         }
-        Ok(())
+        self.stage.pause(300).await?;
+        Ok(is_sound)
     }
 
-    async fn prove(&mut self) -> Result<(), CliError> {
-        self.heading(3, "One event can be proved without showing the others")?;
-        let log = Log::Stored(StoredRun::open(Arc::clone(&self.store), self.run.clone()).await?);
-        let seq = Seq::new(story::PROVED).unwrap_or(Seq::FIRST);
-        let proof = proof::prove(log, Question::Inclusion(seq), None, &self.keyring()?).await?;
-        let shown = proof::verify(proof.to_json().as_bytes(), &self.keyring()?)?;
-        let (statement, hashes) = (&shown.statement, proof.path.len());
-        writeln!(self.out, "   {GOOD}holds{GOOD:#}  {statement}: {hashes} hashes lead from it to the root")?;
-        writeln!(self.out, "          {DIM}{}{DIM:#}", shown.root)?;
-        writeln!(self.out, "          which the seal signs. The proof is {} bytes of JSON.", proof.to_json().len())?;
-        let mut forged = proof;
-        if let Claim::Inclusion { seq, .. } = &mut forged.claim {
-            *seq += 1;
+    async fn replay(&mut self) -> Result<bool, CliError> {
+        let report = replay(self.store(), self.run, Toolset::recorded).await?;
+        match &report.divergence {
+            None => self.stage.line(&format!(
+                "{GOOD}replayed{GOOD:#}  {} decisions of the loop came out the same, byte for byte",
+                report.compared
+            ))?,
+            Some(_) => self.stage.line(&super::replay::text(self.run.as_str(), &report, None))?,
         }
-        if let Err(err) = proof::verify(forged.to_json().as_bytes(), &self.keyring()?) {
-            writeln!(self.out, "   {BAD}fails{BAD:#}  the same proof for the next event: {DIM}{err}{DIM:#}")?;
-        }
-        Ok(())
+        Ok(report.divergence.is_none())
     }
 
-    async fn check(&mut self) -> Result<Verdict, CliError> {
-        self.heading(4, "The log as it is")?;
-        let verdict = check::check_run(&self.store, &self.run, &self.keyring()?, Progress::default()).await?;
-        let sealed = if verdict.sealed_by.is_some() { "sealed" } else { "not sealed" };
-        writeln!(self.out, "   {GOOD}valid{GOOD:#}  chain, tree and order of events hold; complete and {sealed}")?;
-        Ok(verdict)
-    }
-
-    async fn tamper(
-        &mut self,
-        records: &[Record],
-        side_records: &[SideRecord],
-        original: &Verdict,
-    ) -> Result<bool, CliError> {
-        self.heading(5, "Someone tampers with copies of it")?;
-        let options = check::options(side_records, &self.keyring()?, None).await?;
-        let mut all_found = !original.is_corrupt();
+    async fn tamper(&mut self, records: &[Record], side_records: &[SideRecord]) -> Result<bool, CliError> {
+        self.stage.heading("Someone tampers with copies of it").await?;
+        let options = check::options(side_records, &self.context.keyring()?, None).await?;
+        let mut all_found = true;
         for tampering in Tampering::ALL {
-            let verdict = tamper::check(&tampering.apply(records, &self.run)?, options.clone());
+            let verdict = tamper::check(&tampering.apply(records, self.run)?, options.clone());
             let of = |part| verdict.findings.iter().find(move |finding| finding.part == part);
             let finding = of(Part::Integrity).or_else(|| of(Part::Structure));
             all_found &= verdict.is_corrupt() && finding.is_some();
-            writeln!(self.out, "   {}", tampering.description())?;
-            match finding {
-                Some(finding) => {
-                    let text = one_line(&finding.message, 110);
-                    writeln!(self.out, "     {BAD}found{BAD:#}  {NAME}{}{NAME:#}: {text}", finding.code)?;
+            self.stage.line(tampering.description())?;
+            let found = match finding {
+                Some(found) => {
+                    let text = one_line(&found.message, follow::look(false, false).width.unwrap_or(120).saturating_sub(30));
+                    format!("  {BAD}found{BAD:#}  {NAME}{}{NAME:#}: {text}", found.code)
                 }
-                None => writeln!(self.out, "     {BAD}not found{BAD:#}")?,
-            }
+                None => format!("  {BAD}not found{BAD:#}"),
+            };
+            self.stage.line(&found)?;
+            self.stage.pause(200).await?;
         }
         Ok(all_found)
     }
 
-    fn whats_next(&mut self) -> Result<(), CliError> {
-        self.heading(6, "What to try next")?;
-        if self.kept {
-            let home = self.home.path().display().to_string();
-            let log = self.directory.join(export::file_name(self.run.as_str(), Format::Cborseq));
-            tokio::task::block_in_place(|| self.save(&log))?;
-            let out = &mut self.out;
-            writeln!(out, "   {NAME}export R1_HOME={home}{NAME:#}")?;
-            writeln!(out, "   {NAME}r1 runs{NAME:#}                      the run you just saw")?;
-            writeln!(out, "   {NAME}r1 log show last --seq 6{NAME:#}     one event in full")?;
-            writeln!(out, "   {NAME}r1 redact last --seq 6 --reason demo && r1 log validate last{NAME:#}")?;
-            writeln!(out, "   change a byte of {} and {NAME}r1 log validate{NAME:#} it", log.display())?;
-        } else {
-            let out = &mut self.out;
-            writeln!(out, "   {NAME}r1 demo --keep ./r1-demo{NAME:#}     the same, to look around in afterwards")?;
-            writeln!(out, "   {NAME}r1 log validate FILE{NAME:#}         check a log you have: R1's or Starling's")?;
-            writeln!(out, "   {NAME}r1 --help{NAME:#}                    everything else")?;
-        }
-        Ok(self.out.flush()?)
-    }
-
-    fn save(&self, path: &Path) -> Result<(), CliError> {
-        let failed = |err| CliError::new(format!("cannot write {}", path.display())).because(err);
-        let mut file = std::fs::File::create(path).map_err(failed)?;
-        let mut encoder = Encoder::new(Format::Cborseq);
-        let log = tokio::runtime::Handle::current()
-            .block_on(StoredRun::open(Arc::clone(&self.store), self.run.clone()))
-            .map(Log::Stored)?;
-        export::export(&log, &mut encoder, &mut file, &Progress::default())?;
-        Ok(export::finish(encoder, &mut file)?)
-    }
-
     async fn copy(&self) -> Result<(Vec<Record>, Vec<SideRecord>), CliError> {
-        let records = self.store.read(&self.run, Seq::FIRST, r1_store::PageLimit::default()).await?;
-        Ok((records, self.store.side_records(&self.run).await?))
-    }
-
-    fn keyring(&self) -> Result<Keyring, CliError> {
-        Ok(Keyring::read(&self.home)?)
+        let store = Arc::clone(self.store());
+        let (mut records, mut next) = (Vec::new(), Seq::FIRST);
+        loop {
+            let page = store.read(self.run, next, PageLimit::default()).await?;
+            if page.is_empty() {
+                return Ok((records, store.side_records(self.run).await?));
+            }
+            page.iter().for_each(|_| next = next.next());
+            records.extend(page);
+        }
     }
 }

@@ -12,6 +12,11 @@ const WIDTH: usize = 100;
 
 /// `seq  time  type  what it says`.
 pub(crate) fn line(event: &EventView) -> String {
+    line_of(event, WIDTH)
+}
+
+/// The same, with at most so many characters of what it says.
+pub(crate) fn line_of(event: &EventView, width: usize) -> String {
     let EventView { seq, ts, type_name, .. } = event;
     let style = match type_name.as_str() {
         "run.finished" => GOOD,
@@ -23,7 +28,7 @@ pub(crate) fn line(event: &EventView) -> String {
     };
     let time = if event.damaged { "--:--:--.---".into() } else { time_of_day(*ts) };
     let name = one_line(type_name, 60);
-    let said = one_line(&summary(event), WIDTH);
+    let said = one_line(&summary(event), width);
     format!("{seq:>6}  {DIM}{time}{DIM:#}  {style}{name:<26}{style:#}  {said}").trim_end().to_owned()
 }
 
@@ -47,13 +52,28 @@ fn summary(event: &EventView) -> String {
             (said, Some(uses)) if said.is_empty() => uses.iter().map(planned).collect::<Vec<_>>().join(", "),
             (said, _) => said,
         },
-        "tool.invoked" => planned(data),
+        "tool.invoked" => planned(data).trim_end().to_owned(),
         "tool.completed" => format!("{} {}", plain(&data["result"]), milliseconds(data)),
         "tool.failed" | "tool.timed_out" | "tool.cancelled" | "run.failed" => text("error"),
         "run.finished" => text("final_text"),
         "run.cancelled" => text("reason"),
         "run.side_effect" => format!("{} = {}", text("name"), plain(&data["value"])),
         "cost.budget_exceeded" => format!("{}: {} of {}", text("limit"), data["actual"], data["cap"]),
+        "assistant.text_delta" => text("delta"),
+        "assistant.text_complete" => text("text"),
+        "assistant.final_answer" => text("summary"),
+        "assistant.tool_call_proposed" => format!("{} {}", text("tool_name"), plain(&data["input"])),
+        "approval.requested" => format!("{} ({})", text("summary"), text("policy_reason")),
+        "approval.resolved" => match text("comment").as_str() {
+            "" => format!("{} by {}", text("decision"), text("by")),
+            comment => format!("{} by {}: {comment}", text("decision"), text("by")),
+        },
+        "artifact.created" => format!("{} {}: {}", text("kind"), text("artifact_id"), text("summary")),
+        "policy.tool_allowed" | "policy.tool_blocked" => format!("{}: {}", text("tool_name"), text("reason")),
+        "tool.shell.command" => plain(&data["argv"]),
+        "tool.shell.output_chunk" => text("data"),
+        "tool.shell.exited" => format!("exit {}", data["exit_code"]),
+        "tool.started" => text("tool_name"),
         "redaction.applied" => format!("{} by {}: {}", data["sequences"], text("by"), text("reason")),
         _ => plain(data),
     }

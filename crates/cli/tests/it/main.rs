@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
+mod agent;
 mod bad_input;
+mod crash;
 mod exchange;
 mod house_keeping;
 mod looking;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use r1_event::cbor::Value;
 use r1_event::exchange::{Encoder, Format, Item};
@@ -54,12 +54,14 @@ impl Sandbox {
     }
 
     pub(crate) fn r1(&self, args: &[&str]) -> Outcome {
-        let output = self.command().args(args).output().unwrap();
-        Outcome {
-            code: output.status.code().unwrap_or(-1),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Outcome::of(self.command().args(args).output().unwrap())
+    }
+
+    /// Calls `r1` where programs can be found.
+    pub(crate) fn r1_in_world(&self, args: &[&str]) -> Outcome {
+        let mut command = self.command();
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        Outcome::of(command.args(args).output().unwrap())
     }
 
     /// Calls `r1`, which must succeed.
@@ -101,6 +103,14 @@ impl Sandbox {
 }
 
 impl Outcome {
+    fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// The call failed with this code, and said so.
     pub(crate) fn fails(&self, code: i32, message: &str) -> &Self {
         assert_eq!(self.code, code, "{}\n{}", self.stdout, self.stderr);

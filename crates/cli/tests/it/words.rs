@@ -4,9 +4,19 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 24] = [
     &[],
     &["demo"],
+    &["init"],
+    &["run"],
+    &["approve"],
+    &["send"],
+    &["cancel"],
+    &["resume"],
+    &["retry"],
+    &["fork"],
+    &["replay"],
+    &["diff"],
     &["runs"],
     &["tail"],
     &["log"],
@@ -70,7 +80,7 @@ fn verdicts_and_errors_read_well() {
 fn colour_is_for_terminals_only() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));
-    for args in [&["runs"][..], &["log", "show", "last"], &["log", "validate", "last"], &["demo"], &["doctor"]] {
+    for args in [&["runs"][..], &["log", "show", "last"], &["log", "validate", "last"], &["doctor"]] {
         assert!(!sandbox.r1(args).stdout.contains('\x1b'), "{args:?}");
     }
 }

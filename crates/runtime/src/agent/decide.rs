@@ -368,7 +368,7 @@ impl RunState {
     }
 
     fn mint(&self, purpose: &str) -> ulid::Ulid {
-        mint::ulid(self.head, self.last_at, purpose)
+        mint::ulid(&self.run, self.last, self.last_at, purpose)
     }
 }
 

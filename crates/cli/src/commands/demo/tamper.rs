@@ -4,36 +4,28 @@ use bytes::Bytes;
 use r1_event::finding::Verdict;
 use r1_event::payload::Payload;
 use r1_event::validate::{Options, Validator};
-use r1_event::{Batch, Chain, Digest, Header, Record, RunId};
+use r1_event::{Batch, Chain, Digest, Header, Kind, Record, RunId};
 
-use super::story;
 use crate::error::CliError;
 
 /// One way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tampering {
     FlipBit,
-    ChangeFinalText,
     Drop,
-    Swap,
-    Repeat,
-    Truncate,
+    ChangeFinalText,
     Rewrite,
 }
 
 impl Tampering {
-    pub(super) const ALL: [Self; 7] =
-        [Self::FlipBit, Self::ChangeFinalText, Self::Drop, Self::Swap, Self::Repeat, Self::Truncate, Self::Rewrite];
+    pub(super) const ALL: [Self; 4] = [Self::FlipBit, Self::Drop, Self::ChangeFinalText, Self::Rewrite];
 
     pub(super) const fn description(self) -> &'static str {
         match self {
-            Self::FlipBit => "one bit of what a test printed is flipped",
-            Self::ChangeFinalText => "the final answer is replaced, and its hash with it",
+            Self::FlipBit => "one bit of the model's first answer is flipped",
             Self::Drop => "the failed test run is left out",
-            Self::Swap => "two events change places",
-            Self::Repeat => "an event is there twice",
-            Self::Truncate => "the end is cut off",
-            Self::Rewrite => "the whole log is written anew: every hash, link and root fits, but nobody has the key",
+            Self::ChangeFinalText => "the final answer is replaced, and its hash with it",
+            Self::Rewrite => "the whole log is written anew: every hash and link fits, but nobody has the key",
         }
     }
 
@@ -42,11 +34,17 @@ impl Tampering {
         let mut log = records.to_vec();
         match self {
             Self::FlipBit => {
-                if let Some(payload) = log.get_mut(story::FLIPPED - 1).and_then(|record| record.payload.as_mut()) {
+                let answer = place_of(&log, Kind::AssistantMessageCompleted);
+                if let Some(payload) = answer.and_then(|at| log[at].payload.as_mut()) {
                     let mut bytes = payload.to_vec();
                     let middle = bytes.len() / 2;
                     bytes[middle] ^= 0b0000_0100;
                     *payload = bytes.into();
+                }
+            }
+            Self::Drop => {
+                if let Some(failed) = place_of(&log, Kind::ToolCallFailed) {
+                    log.remove(failed);
                 }
             }
             Self::ChangeFinalText => {
@@ -54,16 +52,14 @@ impl Tampering {
                     *last = with_final_text(last, "Fixed by deleting the test.")?;
                 }
             }
-            Self::Drop => {
-                log.remove(6);
-            }
-            Self::Swap => log.swap(9, 10),
-            Self::Repeat => log.insert(6, records[5].clone()),
-            Self::Truncate => log.truncate(records.len() - 4),
             Self::Rewrite => log = rewritten(records, run)?,
         }
         Ok(log)
     }
+}
+
+fn place_of(log: &[Record], kind: Kind) -> Option<usize> {
+    log.iter().position(|record| record.header().is_ok_and(|header| header.kind == kind))
 }
 
 /// Checks a log that is in memory.

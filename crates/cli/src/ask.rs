@@ -1,0 +1,222 @@
+//! Asking a person about a tool call, on the terminal.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use r1_protocol::data::{ActorKind, ApprovalRequested, Via};
+use r1_protocol::data::{self, Actor};
+use r1_runtime::agent::command::{Command, Decision, Scope};
+use serde_json::Value;
+
+use crate::environment;
+use crate::output::{BOLD, DIM, NOTICE};
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attendance {
+    /// A person at the terminal.
+    Person,
+    /// A person, for whom yes is assumed after a while.
+    Hasty(Duration),
+    /// Nobody is here; the answer may come from elsewhere.
+    Nobody,
+}
+
+/// Questions that wait for their answers, one shown at a time.
+pub(crate) struct Desk {
+    pub(crate) attendance: Attendance,
+    waiting: VecDeque<ApprovalRequested>,
+    /// The person said no and is asked why.
+    why: bool,
+}
+
+/// What comes of a line that was typed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Reply {
+    /// The question is answered.
+    Answer(Box<Command>),
+    /// Ask again, after saying this.
+    Again(String),
+    /// The person wants to change the input first.
+    Edit,
+}
+
+impl Desk {
+    pub(crate) const fn new(attendance: Attendance) -> Self {
+        Self { attendance, waiting: VecDeque::new(), why: false }
+    }
+
+    pub(crate) fn ask(&mut self, request: ApprovalRequested) {
+        self.waiting.push_back(request);
+    }
+
+    /// Someone answered, here or elsewhere.
+    pub(crate) fn withdraw(&mut self, approval_id: &str) {
+        if self.waiting.front().is_some_and(|request| request.approval_id == approval_id) {
+            self.why = false;
+        }
+        self.waiting.retain(|request| request.approval_id != approval_id);
+    }
+
+    pub(crate) fn withdraw_all(&mut self) {
+        self.waiting.clear();
+        self.why = false;
+    }
+
+    /// What is asked now.
+    pub(crate) fn question(&self) -> Option<&ApprovalRequested> {
+        self.waiting.front().filter(|_| self.attendance != Attendance::Nobody)
+    }
+
+    /// The line that asks.
+    pub(crate) fn prompt(&self) -> Option<String> {
+        let request = self.question()?;
+        let key = |key: char, meaning: &str| format!("{BOLD}{key}{BOLD:#}{DIM} {meaning}{DIM:#}");
+        if self.why {
+            return Some(format!("{NOTICE}┃{NOTICE:#} {DIM}why not? (the model reads it){DIM:#} › "));
+        }
+        let mut keys = vec![key('y', "yes"), key('n', "no")];
+        match self.attendance {
+            Attendance::Hasty(after) => {
+                keys.push(format!("{DIM}(yes in {} s){DIM:#}", after.as_secs()));
+            }
+            Attendance::Person | Attendance::Nobody => {
+                if request.scopes.iter().any(|scope| scope.as_str() == "session") {
+                    keys.push(key('a', "always, until the session ends"));
+                }
+                keys.push(key('e', "edit"));
+            }
+        }
+        Some(format!("{NOTICE}┃{NOTICE:#} {} › ", keys.join("  ")))
+    }
+
+    /// Takes what was typed.
+    pub(crate) fn reply(&mut self, line: &str) -> Option<Reply> {
+        let request = self.question()?;
+        if self.why {
+            return Some(Reply::Answer(Box::new(resolve(request, Decision::Reject, line, Scope::Once, None))));
+        }
+        let answer = |decision, scope| Reply::Answer(Box::new(resolve(request, decision, "", scope, None)));
+        let (word, comment) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        Some(match word.to_lowercase().as_str() {
+            "y" | "yes" => answer(Decision::Approve, Scope::Once),
+            "a" | "always" => answer(Decision::Approve, Scope::Session),
+            "n" | "no" if !comment.is_empty() => {
+                Reply::Answer(Box::new(resolve(request, Decision::Reject, comment.trim(), Scope::Once, None)))
+            }
+            "n" | "no" => {
+                self.why = true;
+                Reply::Again(String::new())
+            }
+            "e" | "edit" => Reply::Edit,
+            "" => Reply::Again(String::new()),
+            _ => Reply::Again("answer y, n, a or e".into()),
+        })
+    }
+
+    /// What a hasty person is taken to have said.
+    pub(crate) fn assumed(&self) -> Option<Command> {
+        let request = self.question()?;
+        Some(resolve(request, Decision::Approve, "nobody said otherwise", Scope::Once, None))
+    }
+
+    /// The person changed the input.
+    pub(crate) fn edited(&self, input: Value) -> Option<Command> {
+        let request = self.question()?;
+        let input = (Some(&input) != request.input.clone().map(Value::Object).as_ref()).then_some(input);
+        Some(resolve(request, Decision::Approve, "", Scope::Once, input))
+    }
+}
+
+/// The command that answers a request.
+pub(crate) fn resolve(
+    request: &ApprovalRequested,
+    decision: Decision,
+    comment: &str,
+    scope: Scope,
+    edited_input: Option<Value>,
+) -> Command {
+    Command::Resolve {
+        approval_id: request.approval_id.clone(),
+        decision,
+        comment: comment.into(),
+        scope,
+        subject_hash: Some(request.subject_hash.clone()),
+        edited_input,
+        actor: Some(me()),
+    }
+}
+
+/// Who is at the keyboard.
+pub(crate) fn me() -> Actor {
+    Actor {
+        kind: ActorKind::Operator,
+        id: Some(environment::user()),
+        via: Some(Via::Cli),
+        ..data::Actor::default()
+    }
+}
+
+/// Lets the person change a JSON text in their editor. The error says what went wrong, for the person.
+pub(crate) fn edit(input: &Value) -> Result<Value, String> {
+    let text = serde_json::to_string_pretty(input).unwrap_or_default();
+    let file = tempfile::Builder::new().prefix("r1-input-").suffix(".json").tempfile();
+    let file = file.map_err(|err| format!("cannot make a file to edit: {err}"))?;
+    std::fs::write(file.path(), text).map_err(|err| format!("cannot write the file to edit: {err}"))?;
+    let editor = environment::editor();
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let status = std::process::Command::new(program).args(words).arg(file.path()).status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("`{editor}` ended with {status}; nothing was changed")),
+        Err(err) => return Err(format!("cannot start `{editor}`: {err}; set $EDITOR")),
+    }
+    let changed = std::fs::read_to_string(file.path()).map_err(|err| format!("cannot read what was edited: {err}"))?;
+    match serde_json::from_str(&changed) {
+        Ok(input @ Value::Object(_)) => Ok(input),
+        Ok(_) => Err("the input must be a JSON object".into()),
+        Err(err) => Err(format!("that is no JSON: {err}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn desk() -> Desk {
+        let mut desk = Desk::new(Attendance::Person);
+        desk.ask(ApprovalRequested { approval_id: "a1".into(), subject_hash: "h1".into(), ..Default::default() });
+        desk.ask(ApprovalRequested { approval_id: "a2".into(), ..Default::default() });
+        desk
+    }
+
+    fn answer(reply: Option<Reply>) -> (String, Decision, String, Scope) {
+        let Some(Reply::Answer(command)) = reply else { panic!("{reply:?}") };
+        let Command::Resolve { approval_id, decision, comment, scope, .. } = *command else { panic!() };
+        (approval_id, decision, comment, scope)
+    }
+
+    #[test]
+    fn a_line_answers_the_question_that_is_shown() {
+        let mut desk = desk();
+        assert_eq!(answer(desk.reply("y")), ("a1".into(), Decision::Approve, String::new(), Scope::Once));
+        assert_eq!(answer(desk.reply("always")), ("a1".into(), Decision::Approve, String::new(), Scope::Session));
+        assert_eq!(answer(desk.reply("n too risky")), ("a1".into(), Decision::Reject, "too risky".into(), Scope::Once));
+        assert!(matches!(desk.reply("maybe"), Some(Reply::Again(_))));
+        assert_eq!(desk.reply("e"), Some(Reply::Edit));
+        desk.withdraw("a1");
+        assert_eq!(answer(desk.reply("yes")).0, "a2");
+        desk.withdraw("a2");
+        assert_eq!(desk.reply("yes"), None);
+    }
+
+    #[test]
+    fn a_plain_no_is_asked_why_and_forgets_that_when_someone_else_answered() {
+        let mut desk = desk();
+        assert_eq!(desk.reply("n"), Some(Reply::Again(String::new())));
+        assert_eq!(answer(desk.reply("y is what I meant")).1, Decision::Reject);
+        desk.withdraw("a1");
+        assert_eq!(answer(desk.reply("y")).1, Decision::Approve);
+    }
+}

@@ -1,0 +1,55 @@
+//! `r1 fork`: another way from some point on.
+
+use r1_event::Seq;
+use r1_runtime::control::go_on::{self, Changes};
+
+use super::run::carry_out;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::follow::{self, Follow};
+use crate::workshop::Workshop;
+
+/// Go another way from some event of a run on
+///
+/// The new run shares the old one's log up to that event. Its workspace is a copy, restored from the
+/// last checkpoint before it; the old run and its files stay as they are.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Exit codes: as of `r1 run`.
+
+Examples:
+  r1 log show last                                       # find the event
+  r1 fork last --at 17 --message \"try it without a new dependency\"
+  r1 fork last --at 17 --model claude-opus-4-5
+  r1 diff 01K0E8 last                                    # and compare")]
+pub(crate) struct Args {
+    /// Which run
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// The last event that both share, as `r1 log show` numbers them
+    #[arg(long, value_name = "SEQ")]
+    at: u64,
+    /// Tell the agent something there
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+    /// With another model of the same provider
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Print nothing but one JSON line with the result at the end
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let at = Seq::new(args.at).ok_or_else(|| CliError::new("events are counted from 1"))?;
+    let (workshop, state) = Workshop::of_run(context, &args.run).await?;
+    let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
+    let run = go_on::fork(&workshop.engine, &state.run, at, workshop.workspaces.clone(), changes).await?;
+    let follow = Follow {
+        look: (!args.json).then(|| follow::look(false, false)),
+        attendance: follow::attendance(),
+        from: Seq::FIRST,
+    };
+    carry_out(workshop, &run, None, follow).await
+}

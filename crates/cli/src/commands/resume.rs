@@ -1,0 +1,68 @@
+//! `r1 resume`: going on where a run stopped.
+
+use r1_event::Seq;
+use r1_runtime::agent::Budget;
+use r1_runtime::control::go_on::{self, Changes};
+
+use super::run::carry_out;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::follow::{self, Follow};
+use crate::workshop::Workshop;
+
+/// Go on with a run that stopped
+///
+/// A run whose process was killed goes on in its own log: what was done stays done, a call that was cut
+/// off is made again only if that is safe, and the log says where it was cut. A run that failed or was
+/// cancelled is gone on with in a new run that knows all that was said; a completed one too, if you give
+/// it something more to do.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Exit codes: as of `r1 run`.
+
+Examples:
+  r1 resume                                  # the last run
+  r1 resume 01K0E8 --message \"also update the changelog\"
+  r1 resume last --budget-usd 2              # after its budget was used up")]
+pub(crate) struct Args {
+    /// Which run
+    #[arg(default_value = "last", value_name = "RUN")]
+    run: String,
+    /// Tell the agent something more
+    #[arg(long, short, value_name = "TEXT")]
+    message: Option<String>,
+    /// A new budget for the whole task, in US dollars (only for a run that has ended)
+    #[arg(long, value_name = "USD", value_parser = super::run::dollars)]
+    budget_usd: Option<u64>,
+    /// Show the model's reasoning too
+    #[arg(long)]
+    thinking: bool,
+    /// Show every event, and nothing shortened
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print nothing but one JSON line with the result at the end
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let (workshop, state) = Workshop::of_run(context, &args.run).await?;
+    let given = state.run.clone();
+    let is_held = follow::is_held(workshop.engine.store(), &given).await?;
+    let attendance = super::demo::attendance(&state).unwrap_or_else(follow::attendance);
+    let (run, message, from) = match state.terminal {
+        None if is_held => {
+            return Err(CliError::new(format!("run {given} is being worked on"))
+                .hint(format!("watch it with `r1 tail {given}`, tell it something with `r1 send`")));
+        }
+        None => (given, args.message, state.last.next()),
+        Some(_) => {
+            let budget = args.budget_usd.map(|micros_usd| Budget { micros_usd, ..state.spec.budget.clone() });
+            let changes = Changes { message: args.message, budget, ..Changes::default() };
+            (go_on::resume(&workshop.engine, &given, changes).await?, None, Seq::FIRST)
+        }
+    };
+    let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
+    carry_out(workshop, &run, message, Follow { look, attendance, from }).await
+}

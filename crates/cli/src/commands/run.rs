@@ -1,0 +1,152 @@
+//! `r1 run`: an agent works here, and everything it does is recorded.
+
+mod order;
+
+use r1_event::{RunId, Seq};
+use r1_runtime::control::create::create;
+use r1_runtime::engine::Claim;
+
+use self::order::Order;
+pub(super) use self::order::{dollars, usual_prompt};
+use crate::ask::Attendance;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::follow::{self, Follow};
+use crate::output;
+use crate::workshop::Workshop;
+
+/// Let an agent work on a task, in sight
+///
+/// The agent works in the current directory, or where --workspace says. What it says, what its tools do
+/// and what it costs is shown as it happens, and all of it is in the log afterwards.
+///
+/// What a rule or the approval mode does not allow is asked on the terminal. Where nobody can be asked
+/// (standard input is not a terminal, or --json) it is refused instead.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Exit codes: 0 completed, 1 failed, 2 usage or I/O, 3 cancelled or refused, 4 budget used up,
+130 after Ctrl-C, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
+
+Examples:
+  r1 run \"make the failing test pass\"
+  r1 run \"explain src/main.rs\" --approve read-only --provider anthropic --model claude-sonnet-4-5
+  r1 run - --approve edits --budget-usd 0.50 < task.md
+  r1 run \"fix it\" --scenario script.yaml --json | jq .result      # no key, no network")]
+pub(crate) struct Args {
+    /// What to do; `-` reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    pub(super) prompt: String,
+    /// Who serves the model: anthropic, openai, gemini, ollama, … or a name from r1.toml
+    #[arg(long, value_name = "NAME")]
+    pub(super) provider: Option<String>,
+    /// Which model
+    #[arg(long, short, value_name = "NAME")]
+    pub(super) model: Option<String>,
+    /// What is allowed without asking
+    #[arg(long, value_name = "MODE")]
+    pub(super) approve: Option<Approve>,
+    /// Stop when this much is spent, in US dollars
+    #[arg(long, value_name = "USD", value_parser = order::dollars)]
+    pub(super) budget_usd: Option<u64>,
+    /// Go on although the price of the model is not known, so that its cost cannot be counted
+    #[arg(long)]
+    pub(super) allow_unknown_price: bool,
+    /// Stop after so many model calls
+    #[arg(long, value_name = "N")]
+    pub(super) max_turns: Option<u64>,
+    /// Where to work [default: the current directory]
+    #[arg(long, short = 'C', value_name = "DIR")]
+    pub(super) workspace: Option<std::path::PathBuf>,
+    /// Say this to the model instead of the usual system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(super) system_prompt: Option<String>,
+    /// The same, from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "system_prompt")]
+    pub(super) system_prompt_file: Option<std::path::PathBuf>,
+    /// Play this scenario instead of asking a model (see docs/scripted.md)
+    #[arg(long, value_name = "FILE", conflicts_with = "provider")]
+    pub(super) scenario: Option<std::path::PathBuf>,
+    /// Give the model a file with the prompt; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(super) attach: Vec<std::path::PathBuf>,
+    /// Let programs use the network
+    #[arg(long)]
+    pub(super) network: bool,
+    /// How programs are confined
+    #[arg(long, value_name = "MODE")]
+    pub(super) sandbox: Option<Confine>,
+    /// Show the model's reasoning too
+    #[arg(long)]
+    pub(super) thinking: bool,
+    /// Show every event, and nothing shortened
+    #[arg(long, short)]
+    pub(super) verbose: bool,
+    /// Print nothing but one JSON line with the result at the end
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// What is allowed without asking.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Approve {
+    /// Reading
+    Ask,
+    /// Reading, and edits of files
+    Edits,
+    /// Reading, and nothing else ever
+    ReadOnly,
+    /// Everything that no rule forbids
+    Full,
+}
+
+/// How programs are confined.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Confine {
+    /// As well as this machine can
+    Auto,
+    /// Refuse to run programs that cannot be confined
+    Require,
+    /// Not at all
+    None,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let attendance = if args.json { Attendance::Nobody } else { follow::attendance() };
+    let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
+    let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
+    let new = order.new_run(&workshop.machine)?;
+    let run = create(&workshop.engine, new, order.allows_unknown_price()).await?;
+    let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
+    carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
+}
+
+/// Works on a run in sight of the user until it ends, and says how it ended.
+pub(super) async fn carry_out(
+    workshop: Workshop,
+    run: &RunId,
+    message: Option<String>,
+    follow: Follow,
+) -> Result<Exit, CliError> {
+    let prints_result = follow.look.is_none();
+    let followed = follow::work(&workshop, run, Claim { by_operator: true, message }, follow).await?;
+    workshop.close().await?;
+    match (prints_result, followed.result) {
+        (true, Some(line)) => output::print_line(&line)?,
+        (true, None) => {}
+        (false, _) => next_steps(followed.exit),
+    }
+    Ok(followed.exit)
+}
+
+/// What to try next, for a person who watches.
+fn next_steps(exit: Exit) {
+    if !output::stderr_is_terminal() {
+        return;
+    }
+    output::note(match exit {
+        Exit::Ok => "try `r1 log show last`, `r1 replay last`, `r1 log validate last`",
+        Exit::Budget => "go on with `r1 resume last --budget-usd N`; see `r1 log show last`",
+        _ => "see `r1 log show last`; go on with `r1 resume last`, or begin again with `r1 retry last`",
+    });
+}

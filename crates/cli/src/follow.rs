@@ -1,0 +1,351 @@
+//! Working on a run while a person watches: shows it as it goes, asks what must be asked, and stops in
+//! order when told to.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::pin::pin;
+
+use futures_util::StreamExt as _;
+use r1_event::{Digest, Kind, Payload, Record, RunId, Seq};
+use r1_protocol::data::{self, EventData};
+use r1_runtime::agent::RunState;
+use r1_runtime::agent::command::Command;
+use r1_runtime::control::command::command;
+use r1_runtime::engine::{Claim, Outcome as Worked};
+use r1_runtime::{artifact, world};
+use r1_store::SharedStore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::ask::{self, Attendance, Desk, Reply};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::keyboard::Keyboard;
+use crate::output::{self, DIM, NOTICE, Stdout};
+use crate::render::live::{Live, Look};
+use crate::render::outcome::Outcome;
+use crate::signals::Signals;
+use crate::workshop::Workshop;
+
+/// How a run is followed.
+pub(crate) struct Follow {
+    /// What the person sees; `None` if they want only the result.
+    pub(crate) look: Option<Look>,
+    /// Who answers questions.
+    pub(crate) attendance: Attendance,
+    /// The first event that is shown.
+    pub(crate) from: Seq,
+}
+
+/// How it came to an end.
+pub(crate) struct Followed {
+    pub(crate) exit: Exit,
+    /// The line for scripts.
+    pub(crate) result: Option<String>,
+}
+
+/// The look of a run on this terminal.
+pub(crate) fn look(thinking: bool, verbose: bool) -> Look {
+    let width = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    let width = width.map(|(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 140));
+    Look { width, thinking, verbose, ..Look::default() }
+}
+
+/// Takes a run and works on it, in sight of whoever started us.
+pub(crate) async fn work(
+    workshop: &Workshop,
+    run: &RunId,
+    claim: Claim,
+    follow: Follow,
+) -> Result<Followed, CliError> {
+    let mut signals = Signals::listen()?;
+    let stop = CancellationToken::new();
+    let mut worker = {
+        let (engine, run, stop) = (workshop.engine.clone(), run.clone(), stop.clone());
+        tokio::spawn(async move { engine.work(&run, claim, stop).await })
+    };
+    let store = workshop.engine.store();
+    let mut events = pin!(r1_store::tail(store.clone(), run.clone(), Seq::FIRST));
+    let mut screen = Screen::new(store.clone(), run.clone(), follow);
+    let mut keyboard = Keyboard::new();
+    let mut commands: JoinSet<Result<RunState, r1_runtime::control::command::CommandError>> = JoinSet::new();
+    let mut asked_to_end: Option<Exit> = None;
+    let mut at_work = true;
+    loop {
+        let patience = screen.patience;
+        tokio::select! {
+            event = events.next() => match event {
+                Some(record) => screen.take(&record?).await?,
+                None => break,
+            },
+            done = &mut worker, if at_work => {
+                at_work = false;
+                match done.map_err(|err| CliError::new("the worker broke down").because(err))?? {
+                    Worked::Ended(_) => {}
+                    Worked::HandedOver | Worked::Idle => break,
+                }
+            }
+            line = keyboard.line(), if screen.asks() && patience.is_none_or(|at| Instant::now() < at) => {
+                match screen.typed(line)? {
+                    Some(answer) => { send(&mut commands, workshop, run, answer); }
+                    None => {}
+                }
+            }
+            () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
+                if let Some(answer) = screen.assume()? {
+                    send(&mut commands, workshop, run, answer);
+                }
+            }
+            Some(sent) = commands.join_next() => screen.sent(sent)?,
+            exit = signals.next() => {
+                if asked_to_end.is_some() {
+                    // Whoever asks twice does not want to wait: the run can be resumed.
+                    std::process::exit(i32::from(exit.code()));
+                }
+                asked_to_end = Some(exit);
+                screen.stopping()?;
+                let cancel = Command::Cancel {
+                    reason: if exit == Exit::Interrupted { "interrupted at the terminal" } else { "terminated" }.into(),
+                    by: "operator".into(),
+                    actor: Some(ask::me()),
+                };
+                send(&mut commands, workshop, run, cancel);
+            }
+        }
+    }
+    if at_work {
+        // The run is over; what is left is to seal it and to give the lease back.
+        worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
+    }
+    screen.finish(asked_to_end)
+}
+
+fn send(
+    commands: &mut JoinSet<Result<RunState, r1_runtime::control::command::CommandError>>,
+    workshop: &Workshop,
+    run: &RunId,
+    asked: Command,
+) {
+    let (engine, run) = (workshop.engine.clone(), run.clone());
+    commands.spawn(async move { command(&engine, &run, asked).await });
+}
+
+/// What stands on the terminal.
+struct Screen {
+    store: SharedStore,
+    from: Seq,
+    live: Option<Live>,
+    outcome: Outcome,
+    desk: Desk,
+    /// When the assumed answer to the question is given.
+    patience: Option<Instant>,
+    /// Whether the prompt is the last thing on the screen.
+    prompted: bool,
+    /// An answer is on its way; nothing is asked until it is there.
+    answering: bool,
+    out: Stdout,
+    ended: Option<(Kind, String)>,
+}
+
+impl Screen {
+    fn new(store: SharedStore, run: RunId, follow: Follow) -> Self {
+        let Follow { look, attendance, from } = follow;
+        Self {
+            store,
+            from,
+            live: look.map(|look| Live::new(run.clone(), look)),
+            outcome: Outcome::new(run),
+            desk: Desk::new(attendance),
+            patience: None,
+            prompted: false,
+            answering: false,
+            out: output::stdout(),
+            ended: None,
+        }
+    }
+
+    async fn take(&mut self, record: &Record) -> Result<(), CliError> {
+        let Ok((place, payload)) = RunState::read(record) else { return Ok(()) };
+        self.outcome.take(place.seq.get(), place.ts, place.hash, &payload);
+        self.learn_patch(&payload).await;
+        self.hear_questions(&payload);
+        match &payload {
+            Payload::RunCompleted(_) => self.ended = Some((Kind::RunCompleted, String::new())),
+            Payload::RunFailed(failed) => self.ended = Some((Kind::RunFailed, failed.error_type.clone())),
+            Payload::RunCancelled(_) => self.ended = Some((Kind::RunCancelled, String::new())),
+            _ => {}
+        }
+        let Some(live) = &mut self.live else { return Ok(()) };
+        let text = live.take(place.ts, &payload);
+        if place.seq >= self.from && !text.is_empty() {
+            if self.prompted {
+                writeln!(self.out)?;
+                self.prompted = false;
+            }
+            self.out.write_all(text.as_bytes())?;
+        }
+        self.prompt()
+    }
+
+    async fn learn_patch(&mut self, payload: &Payload) {
+        let Some(live) = &mut self.live else { return };
+        // A patch that cannot be read is no reason to stop; the question says that it cannot be shown.
+        if let Some((artifact_id, digest)) = patch(payload)
+            && let Ok(bytes) = artifact::read(&self.store, digest).await
+        {
+            live.learn_patch(artifact_id, String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+
+    fn hear_questions(&mut self, payload: &Payload) {
+        let Payload::Typed(typed) = payload else { return };
+        if let Some(request) = data::ApprovalRequested::read(typed) {
+            self.desk.ask(request);
+        } else if let Some(answer) = data::ApprovalResolved::read(typed) {
+            self.answered(&answer.approval_id);
+        } else if let Some(lapsed) = data::ApprovalTimedOut::read(typed) {
+            self.answered(&lapsed.approval_id);
+        }
+    }
+
+    fn answered(&mut self, approval_id: &str) {
+        self.desk.withdraw(approval_id);
+        (self.patience, self.answering) = (None, false);
+    }
+
+    fn asks(&self) -> bool {
+        self.desk.question().is_some() && !self.answering
+    }
+
+    fn prompt(&mut self) -> Result<(), CliError> {
+        if self.asks() && !self.prompted {
+            if let Attendance::Hasty(after) = self.desk.attendance
+                && self.patience.is_none()
+            {
+                self.patience = Some(Instant::now() + after);
+            }
+            if self.patience.is_none_or(|at| at > Instant::now()) {
+                let prompt = self.desk.prompt().unwrap_or_default();
+                self.out.write_all(prompt.as_bytes())?;
+                self.prompted = true;
+            }
+        }
+        // Whoever watches wants to see it now.
+        Ok(self.out.flush()?)
+    }
+
+    fn typed(&mut self, line: Option<String>) -> Result<Option<Command>, CliError> {
+        self.prompted = false;
+        let Some(line) = line else {
+            // Nobody can answer here any more; somebody may elsewhere.
+            self.desk.attendance = Attendance::Nobody;
+            self.say("nobody can answer here; use `r1 approve` in another terminal")?;
+            return Ok(None);
+        };
+        let answer = match self.desk.reply(&line) {
+            Some(Reply::Answer(command)) => Some(*command),
+            Some(Reply::Again(why)) => {
+                if !why.is_empty() {
+                    self.say(&why)?;
+                }
+                None
+            }
+            Some(Reply::Edit) => self.edit()?,
+            None => None,
+        };
+        self.answering = answer.is_some();
+        self.prompt()?;
+        Ok(answer)
+    }
+
+    fn edit(&mut self) -> Result<Option<Command>, CliError> {
+        let input = self.desk.question().and_then(|request| request.input.clone()).unwrap_or_default();
+        match tokio::task::block_in_place(|| ask::edit(&input.into())) {
+            Ok(input) => Ok(self.desk.edited(input)),
+            Err(why) => {
+                self.say(&why)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn assume(&mut self) -> Result<Option<Command>, CliError> {
+        self.patience = None;
+        let answer = self.desk.assumed();
+        self.answering = answer.is_some();
+        if self.prompted {
+            writeln!(self.out, "{DIM}yes{DIM:#}")?;
+            self.out.flush()?;
+            self.prompted = false;
+        }
+        Ok(answer)
+    }
+
+    fn sent(
+        &mut self,
+        sent: Result<Result<RunState, r1_runtime::control::command::CommandError>, tokio::task::JoinError>,
+    ) -> Result<(), CliError> {
+        match sent {
+            Ok(Ok(_)) => {}
+            Ok(Err(err)) => {
+                self.answering = false;
+                self.say(&err.to_string())?;
+            }
+            Err(err) => return Err(CliError::new("a command broke down").because(err)),
+        }
+        self.prompt()
+    }
+
+    fn stopping(&mut self) -> Result<(), CliError> {
+        self.desk.withdraw_all();
+        self.patience = None;
+        if self.live.is_some() {
+            self.say("stopping the run in order; once more to leave at once")?;
+        }
+        Ok(self.out.flush()?)
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), CliError> {
+        let newline = if std::mem::take(&mut self.prompted) { "\n" } else { "" };
+        Ok(writeln!(self.out, "{newline}{NOTICE}!{NOTICE:#} {text}")?)
+    }
+
+    fn finish(mut self, asked_to_end: Option<Exit>) -> Result<Followed, CliError> {
+        self.out.flush()?;
+        let exit = match (&self.ended, asked_to_end) {
+            (Some((Kind::RunCancelled, _)) | None, Some(exit)) => exit,
+            (Some((Kind::RunCompleted, _)), _) => Exit::Ok,
+            (Some((Kind::RunCancelled, _)), None) => Exit::Aborted,
+            (Some((_, code)), _) => match code.as_str() {
+                "budget_exceeded" => Exit::Budget,
+                "policy_denied" => Exit::Aborted,
+                _ => Exit::Failed,
+            },
+            (None, None) => Exit::Open,
+        };
+        Ok(Followed { exit, result: self.outcome.line() })
+    }
+}
+
+/// Who can answer questions here.
+pub(crate) fn attendance() -> Attendance {
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        Attendance::Person
+    } else {
+        Attendance::Nobody
+    }
+}
+
+/// Whether a process that is alive works on a run.
+pub(crate) async fn is_held(store: &SharedStore, run: &RunId) -> Result<bool, CliError> {
+    let lease = store.lease(run).await?;
+    Ok(lease.is_some_and(|lease| lease.until > world::now() && !world::is_dead(&lease.owner)))
+}
+
+/// The patch that an event tells of: its id, and where its text is.
+pub(crate) fn patch(payload: &Payload) -> Option<(String, Digest)> {
+    let Payload::Typed(typed) = payload else { return None };
+    let created = data::ArtifactCreated::read(typed).filter(|created| created.kind.as_str() == "patch")?;
+    let digest = created.digest.strip_prefix("blake3:")?.parse().ok()?;
+    Some((created.artifact_id, digest))
+}

@@ -1,0 +1,123 @@
+//! What commands need that work on runs, not only look at them: the engine, in the world of this machine.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use r1_event::RunId;
+use r1_runtime::agent::RunState;
+use r1_runtime::config::Config;
+use r1_runtime::engine::Engine;
+use r1_runtime::location::Purpose;
+use r1_runtime::machine::{Machine, SearchSettings};
+use r1_runtime::net::NetConfig;
+use r1_runtime::process::Limits;
+use r1_runtime::redact::{RedactionKey, Redactor, Secrets};
+use r1_runtime::sandbox::{SandboxMode, environment as program_environment};
+use r1_runtime::{history, keys, resolve};
+use r1_store::SharedStore;
+
+use crate::context::Context;
+use crate::environment;
+use crate::error::CliError;
+use crate::settings;
+
+/// The engine, and where it keeps things.
+pub(crate) struct Workshop {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) machine: Arc<Machine>,
+    /// Where forks get their workspaces.
+    pub(crate) workspaces: PathBuf,
+}
+
+impl Workshop {
+    /// For new runs; makes a store if there is none.
+    pub(crate) async fn create(context: &Context, config: &Config, sandbox: SandboxMode) -> Result<Self, CliError> {
+        let store = context.open_store(Purpose::Create).await?;
+        Self::with(context, store, config, sandbox)
+    }
+
+    /// For a word to runs that others work on.
+    pub(crate) async fn here(context: &Context) -> Result<Self, CliError> {
+        let store = context.open_store(Purpose::Change).await?;
+        let config = settings::load(context, &current_directory(), Vec::new())?;
+        Self::with(context, store, &config, SandboxMode::Auto)
+    }
+
+    /// For work on a run that is there, with the settings of its workspace.
+    pub(crate) async fn of_run(context: &Context, given: &str) -> Result<(Self, RunState), CliError> {
+        let store = context.open_store(Purpose::Change).await?;
+        let run = resolve(&store, given).await?;
+        let state = history::load(&store, &run).await?;
+        let config = settings::load(context, Path::new(&state.workspace_path), Vec::new())?;
+        Ok((Self::with(context, store, &config, SandboxMode::Auto)?, state))
+    }
+
+    fn with(context: &Context, store: SharedStore, config: &Config, sandbox: SandboxMode) -> Result<Self, CliError> {
+        context.home.create()?;
+        let machine = Arc::new(machine(config, sandbox));
+        let key = keys::agent_key(&context.home, context.now())?.secret;
+        let engine = Engine::new(
+            store,
+            machine.clone(),
+            Arc::new(redactor(context, config)?),
+            context.home.path().join("snapshots"),
+            Some(key),
+            context.instance.clone(),
+        );
+        Ok(Self { engine: Arc::new(engine), machine, workspaces: context.home.path().join("workspaces") })
+    }
+
+    /// The run that was typed.
+    pub(crate) async fn run(&self, given: &str) -> Result<RunId, CliError> {
+        Ok(resolve(self.engine.store(), given).await?)
+    }
+
+    /// Lets go of the store, so that all of it is on the disk.
+    pub(crate) async fn close(self) -> Result<(), CliError> {
+        Ok(self.engine.store().close().await?)
+    }
+}
+
+fn current_directory() -> PathBuf {
+    Path::new(".").canonicalize().unwrap_or_default()
+}
+
+fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
+    let confinement = &config.sandbox;
+    let usual = Limits::default();
+    Machine {
+        environment: Arc::new(environment::variable),
+        program_env: program_environment::allowed(environment::variables(), &confinement.env),
+        supervisor: environment::this_program(),
+        sandbox,
+        readable: confinement.readable.clone(),
+        writable: confinement.writable.clone(),
+        limits: Limits {
+            processes: confinement.max_processes.unwrap_or(usual.processes),
+            file_bytes: confinement.max_file_size.map_or(usual.file_bytes, |size| size.0),
+            ..usual
+        },
+        net: NetConfig::default(),
+        search: config.web_search.as_ref().map(|search| SearchSettings {
+            name: search.provider.clone(),
+            url: search.base_url.clone(),
+            key_variable: search.key_env.clone(),
+        }),
+    }
+}
+
+fn redactor(context: &Context, config: &Config) -> Result<Redactor, CliError> {
+    let key = RedactionKey::load_or_mint(&context.home)?;
+    let mut secrets = Secrets::default();
+    secrets.add_environment(environment::variables(), &config.redaction.variables);
+    config.redaction.patterns.iter().for_each(|pattern| secrets.add_pattern(pattern));
+    for name in config.providers.keys() {
+        // A key that cannot be had cannot leak; whoever needs it will be told.
+        if let Ok(provider) = config.provider(name)
+            && let Some(Ok(key)) = provider.key.map(|source| source.resolve(&environment::variable))
+        {
+            secrets.add(key.expose());
+        }
+    }
+    Ok(Redactor::new(key, &secrets)?)
+}
