@@ -65,8 +65,7 @@ impl Machine {
         let own = self.own_tools(workspace)?;
         let servers = mcp::connect(servers, &self.server_env, workspace).await;
         let specs = own.into_iter().chain(servers.tools()).map(|tool| tool.spec().clone()).collect();
-        let missing =
-            servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
+        let missing = servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
         servers.close().await;
         Ok((specs, missing))
     }

@@ -7,6 +7,7 @@
 //! Invariants: redacting twice changes nothing more; a text redacted whole and in pieces is the same;
 //! what holds no secret keeps its bytes.
 
+mod anchor;
 mod assignment;
 mod custom;
 mod engine;
@@ -104,7 +105,4 @@ pub enum RedactorError {
         #[source]
         source: regex::Error,
     },
-    /// The registered secrets do not fit into one automaton.
-    #[error("there are too many secrets to look for; register fewer or shorter ones")]
-    TooManySecrets,
 }
