@@ -3,7 +3,8 @@
 //! - [`data`]: what each event type says, one struct per type that R1 writes.
 //! - [`RunFacts`] and [`Envelope`]: a stored event as it is served.
 //! - [`registry`] and [`schema`]: every type as a table, and the JSON Schemas made from it.
-//! - [`lint`]: whether a run's events come in the promised order.
+//! - [`check`]: whether an event is what its type promises; [`lint`]: whether a run's events come in the
+//!   promised order; [`conformance`]: both, of a whole log.
 //! - [`dialect`]: the names that other producers use.
 //!
 //! Pure: no I/O, no clock. What is served of an event depends on the event and on its run's first one
@@ -13,6 +14,8 @@
 mod table;
 
 pub mod canonical;
+pub mod check;
+pub mod conformance;
 pub mod data;
 pub mod dialect;
 pub mod envelope;

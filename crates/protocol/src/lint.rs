@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::RunFacts;
 use crate::data::Object;
-use crate::schema::{Strictness, strictness_of};
+use crate::schema::Strictness;
 
 /// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -85,7 +85,7 @@ impl Writer {
 
 impl From<&RunFacts> for Writer {
     fn from(run: &RunFacts) -> Self {
-        match (run.version, strictness_of(run)) {
+        match (run.version, Strictness::of(run)) {
             (Version::V1, _) => Self::V1,
             (Version::V2, Strictness::Strict) => Self::R1,
             (Version::V2, Strictness::Recorded | Strictness::Open) => Self::Recorded,

@@ -147,7 +147,7 @@ pub const COMMON: &[Field] = &[
 
 impl EventType {
     /// All keys of its `data`: its own, then those common ones that it does not define itself.
-    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + use<> {
+    pub fn all_fields(&self) -> impl Iterator<Item = &'static Field> + Clone + use<> {
         let own = self.fields;
         let common = COMMON.iter().filter(|common| own.iter().all(|field| field.name != common.name));
         own.iter().chain(common)
@@ -175,4 +175,26 @@ pub fn all() -> impl Iterator<Item = &'static EventType> {
 pub fn find(type_name: &str) -> Option<&'static EventType> {
     static BY_NAME: LazyLock<HashMap<&str, &EventType>> = LazyLock::new(|| all().map(|row| (row.name, row)).collect());
     BY_NAME.get(type_name).copied().or_else(|| all().find(|row| row.covers(type_name)))
+}
+
+/// The longest id of a tool call, which is the model's own.
+pub const MAX_CALL_ID: usize = 256;
+
+/// What an id begins with that R1 mints and that stands under this key, as in `child_run_id`.
+#[must_use]
+pub fn id_prefix(key: &str) -> Option<&'static str> {
+    const PREFIXES: &[(&str, &str)] = &[
+        ("run_id", "run"),
+        ("approval_id", "appr"),
+        ("artifact_id", "art"),
+        ("artifact_ids", "art"),
+        ("checkpoint_id", "ckpt"),
+        ("event_id", "evt"),
+        ("lane_id", "lane"),
+        ("note_id", "note"),
+        ("mission_id", "mis"),
+        ("worktree_id", "wt"),
+    ];
+    let is_one = |name: &str| key.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
+    PREFIXES.iter().find_map(|(name, prefix)| is_one(name).then_some(*prefix))
 }

@@ -5,7 +5,7 @@ use r1_event::side_record::may_be_erased;
 use serde_json::{Map, Value, json};
 
 use crate::RunFacts;
-use crate::registry::{EventType, Field, Presence, Shape};
+use crate::registry::{EventType, Field, MAX_CALL_ID, Presence, Shape, id_prefix};
 
 /// How much a schema demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,25 @@ pub enum Strictness {
     Strict,
     /// What R1 promises of v1 logs and recorded runs, where a source may not tell everything.
     Recorded,
+}
+
+impl Strictness {
+    pub(crate) const fn requires(self, presence: Presence) -> bool {
+        match (presence, self) {
+            (Presence::Identity, _) | (Presence::Required, Self::Strict) => true,
+            (Presence::Required, Self::Open | Self::Recorded) | (Presence::Optional, _) => false,
+        }
+    }
+
+    /// How strictly events of this run are checked.
+    #[must_use]
+    pub fn of(run: &RunFacts) -> Self {
+        let is_recorded = run.run_kind.as_deref() == Some("recorded");
+        match run.version {
+            Version::V2 if !is_recorded => Self::Strict,
+            Version::V2 | Version::V1 => Self::Recorded,
+        }
+    }
 }
 
 /// The schema of one event type.
@@ -77,11 +96,7 @@ fn object<'a>(fields: impl IntoIterator<Item = &'a Field>, strictness: Strictnes
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields {
         properties.insert(field.name.into(), property(field, strictness));
-        let is_required = match (field.presence, strictness) {
-            (Presence::Identity, _) | (Presence::Required, Strictness::Strict) => true,
-            (Presence::Required, Strictness::Open | Strictness::Recorded) | (Presence::Optional, _) => false,
-        };
-        if is_required {
+        if strictness.requires(field.presence) {
             required.push(field.name);
         }
     }
@@ -130,24 +145,11 @@ fn time(strictness: Strictness) -> Value {
 
 /// The form of ids that R1 mints, by the key they stand under.
 fn constrain(key: &str, schema: &mut Map<String, Value>) {
-    const PREFIXES: &[(&str, &str)] = &[
-        ("run_id", "run"),
-        ("approval_id", "appr"),
-        ("artifact_id", "art"),
-        ("artifact_ids", "art"),
-        ("checkpoint_id", "ckpt"),
-        ("event_id", "evt"),
-        ("lane_id", "lane"),
-        ("note_id", "note"),
-        ("mission_id", "mis"),
-        ("worktree_id", "wt"),
-    ];
-    let ends_in = |name: &str| key.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_'));
     if key == "tool_call_id" {
         schema.insert("minLength".into(), 1.into());
-        schema.insert("maxLength".into(), 256.into());
+        schema.insert("maxLength".into(), MAX_CALL_ID.into());
     }
-    let Some((_, prefix)) = PREFIXES.iter().find(|(name, _)| ends_in(name)) else { return };
+    let Some(prefix) = id_prefix(key) else { return };
     let text = match schema.get("type").and_then(Value::as_str) {
         Some("string") => Some(schema),
         Some("array") => schema.get_mut("items").and_then(Value::as_object_mut),
@@ -200,14 +202,4 @@ pub fn any_envelope(strictness: Strictness) -> Value {
     schema.insert("$id".into(), "urn:r1:events:v1:envelope".into());
     schema.insert("title".into(), "envelope".into());
     Value::Object(schema)
-}
-
-/// How strictly an event of this run is checked.
-#[must_use]
-pub fn strictness_of(run: &RunFacts) -> Strictness {
-    let is_recorded = run.run_kind.as_deref() == Some("recorded");
-    match run.version {
-        Version::V2 if !is_recorded => Strictness::Strict,
-        Version::V2 | Version::V1 => Strictness::Recorded,
-    }
 }

@@ -6,7 +6,7 @@
 //! - [`command::respond`]: the events that a control action causes.
 //!
 //! There is no clock, no chance and no I/O in here. "Now" is the time of the last event, ids are minted
-//! from the head of the log, and whatever comes from outside comes as an event. So a live run
+//! from the place in the log, and whatever comes from outside comes as an event. So a live run
 //! ([`engine`](crate::engine)), a replay, a resumed run and a fork all are the same fold, and a log says
 //! by itself what must come next.
 

@@ -23,6 +23,7 @@ use r1_store::SharedStore;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{FoldError, RunSpec, Toolset};
+use crate::mcp::Servers;
 use crate::provider::{Provider, ProviderError};
 use crate::redact::Redactor;
 use crate::sandbox::{Sandbox, SandboxUnavailable};
@@ -60,6 +61,8 @@ pub struct Connected {
     pub tools: Toolset,
     /// Names of tools or servers that are not there, and why.
     pub missing: Vec<(String, String)>,
+    /// The MCP servers behind some of them.
+    pub servers: Servers,
 }
 
 /// What all runs of a process share.
@@ -161,6 +164,10 @@ impl Engine {
     /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
     pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let claimed = claim::claim(self, run, why).await?;
+        if let Some(kind) = claimed.state.terminal {
+            claimed.writer.close().await?;
+            return Ok(Outcome::Ended(kind));
+        }
         match runner::Runner::new(self, claimed).await? {
             Some(runner) => runner.run(stop).await,
             None => Ok(Outcome::Ended(Kind::RunFailed)),

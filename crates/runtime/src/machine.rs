@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 
 use crate::agent::{RunSpec, Toolset};
 use crate::engine::{Connected, World};
+use crate::mcp::{self, ServerSpec};
 use crate::net::{NetClient, NetConfig, NetError};
 use crate::process::Limits;
 use crate::provider::{self, OpenError, Provider, ProviderError, ProviderFailure};
@@ -19,6 +20,8 @@ use crate::workspace::Workspace;
 pub struct Machine {
     /// The variables of this process, for keys of providers. Programs do not see them.
     pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// The variables that MCP servers may be given, by name.
+    pub server_env: BTreeMap<String, String>,
     /// The variables that programs get.
     pub program_env: BTreeMap<String, String>,
     /// This binary, if it can supervise programs.
@@ -49,9 +52,20 @@ pub struct SearchSettings {
 }
 
 impl Machine {
-    /// R1's own tools as models are told of them, for the run's spec.
-    pub fn tool_specs(&self, workspace: &Path) -> Result<Vec<ToolSpec>, NetError> {
-        Ok(self.own_tools(workspace)?.iter().map(|tool| tool.spec().clone()).collect())
+    /// R1's own tools and those of MCP servers as models are told of them, for a run's spec; and the servers
+    /// that did not answer, with the reason.
+    pub async fn tool_specs(
+        &self,
+        workspace: &Path,
+        servers: &[ServerSpec],
+    ) -> Result<(Vec<ToolSpec>, Vec<(String, String)>), NetError> {
+        let own = self.own_tools(workspace)?;
+        let servers = mcp::connect(servers, &self.server_env, workspace).await;
+        let specs = own.into_iter().chain(servers.tools()).map(|tool| tool.spec().clone()).collect();
+        let missing =
+            servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
+        servers.close().await;
+        Ok((specs, missing))
     }
 
     fn own_tools(&self, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, NetError> {
@@ -89,13 +103,15 @@ impl World for Machine {
                 Err(err) => (Vec::new(), vec![("network".to_owned(), err.to_string())]),
             };
             let wanted = |tool: &Arc<dyn Tool>| spec.tools.iter().any(|wanted| wanted.name == tool.spec().name);
-            let tools: Vec<_> = own.into_iter().filter(wanted).collect();
+            let servers = mcp::connect(&spec.mcp_servers, &self.server_env, workspace).await;
+            let tools: Vec<_> = own.into_iter().chain(servers.tools()).filter(wanted).collect();
+            missing.extend(servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())));
             for wanted in &spec.tools {
-                if wanted.mcp.is_none() && !tools.iter().any(|tool| tool.spec().name == wanted.name) {
-                    missing.push((wanted.name.clone(), "this R1 has no such tool".to_owned()));
+                if !tools.iter().any(|tool| tool.spec().name == wanted.name) {
+                    missing.push((wanted.name.clone(), "it is not offered here any more".to_owned()));
                 }
             }
-            Connected { tools: Toolset::new(tools), missing }
+            Connected { tools: Toolset::new(tools), missing, servers }
         })
     }
 

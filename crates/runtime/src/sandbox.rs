@@ -140,6 +140,14 @@ pub enum SandboxUnavailable {
     /// Not the one that was asked for.
     #[error("the sandbox layer `{}` does not work on this machine", .0.as_str())]
     Missing(SandboxLayer),
+    /// The workspace is not there.
+    #[error("the workspace `{}` cannot be opened: {reason}", .path.display())]
+    Workspace {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// There is no place for programs' temporary files.
     #[error("cannot make a directory for temporary files: {0}")]
     Scratch(String),
@@ -157,7 +165,14 @@ pub struct Sandbox {
 
 impl Sandbox {
     /// The strongest layer that works here and that the configuration admits.
-    pub async fn detect(config: SandboxConfig) -> Result<Self, SandboxUnavailable> {
+    pub async fn detect(mut config: SandboxConfig) -> Result<Self, SandboxUnavailable> {
+        // Mounts and rules are made of real paths.
+        config.workspace = match config.workspace.canonicalize() {
+            Ok(path) => path,
+            Err(err) => {
+                return Err(SandboxUnavailable::Workspace { path: config.workspace, reason: err.to_string() });
+            }
+        };
         let scratch = |err: std::io::Error| SandboxUnavailable::Scratch(err.to_string());
         let directory = tempfile::Builder::new().prefix("r1-").tempdir().map_err(scratch)?;
         std::fs::create_dir(directory.path().join(HOME)).map_err(scratch)?;
@@ -265,9 +280,9 @@ impl Sandbox {
         if !Path::new(cwd).components().all(is_below) {
             return Err(bad());
         }
-        let root = self.config.workspace.canonicalize().map_err(|_| bad())?;
+        let root = &self.config.workspace;
         let directory = root.join(cwd).canonicalize().map_err(|_| bad())?;
-        if directory.is_dir() && directory.starts_with(&root) { Ok(directory) } else { Err(bad()) }
+        if directory.is_dir() && directory.starts_with(root) { Ok(directory) } else { Err(bad()) }
     }
 
     fn world<'a>(&'a self, cwd: &'a Path, network: bool) -> bwrap::World<'a> {

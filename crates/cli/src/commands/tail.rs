@@ -5,6 +5,7 @@ use futures_util::StreamExt as _;
 use r1_event::Seq;
 use r1_runtime::control::view::Viewer;
 use r1_runtime::location::Purpose;
+use r1_store::PageLimit;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -36,7 +37,9 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let from = Seq::new(args.from).ok_or_else(|| CliError::new("events are counted from 1"))?;
     let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
-    let viewer = Viewer::new(&store.side_records(&run).await?);
+    let side_records = store.side_records(&run).await?;
+    let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?;
+    let viewer = Viewer::new(first.first(), &side_records);
     let mut events = pin!(r1_store::tail(store, run, from));
     let mut position = args.from;
     let mut out = output::stdout();

@@ -76,6 +76,20 @@ fn a_run_is_named_by_any_prefix_in_any_form() {
 }
 
 #[test]
+fn json_is_the_envelope_and_what_the_log_alone_knows() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let shown = sandbox.json(&["log", "show", "last", "--seq", "2", "--json"]);
+    assert_eq!(shown["schema_version"], "1");
+    assert_eq!((&shown["sequence"], &shown["seq"]), (&1.into(), &2.into()));
+    assert_eq!(shown["run_id"], RUN);
+    assert_eq!(shown["session_id"], RUN.replace("run_", "chat_"));
+    assert!(shown["event_id"].as_str().unwrap().starts_with("evt_"), "{shown}");
+    assert!(shown["data"]["text"].is_string(), "named as the protocol names it: {shown}");
+    assert!(shown["hash"].is_string(), "{shown}");
+}
+
+#[test]
 fn tail_follows_a_run_that_another_process_writes_and_ends_with_it() {
     let sandbox = Sandbox::new();
     sandbox.import(&open(RUN));

@@ -27,6 +27,13 @@ impl Time {
     }
 }
 
+impl From<&str> for Time {
+    /// Takes a text as it is.
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
 impl From<UnixNanos> for Time {
     fn from(UnixNanos(nanos): UnixNanos) -> Self {
         // 64 bits of nanoseconds are 292 years either way: far inside of what a timestamp holds.

@@ -10,7 +10,7 @@ use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
 use r1_event::{Batch, Chain, Payload, Record, Seq, UnixNanos, Version};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::schema::{self, Strictness};
-use r1_protocol::{Envelope, RunFacts, Thinking, id, registry};
+use r1_protocol::{Envelope, RunFacts, Thinking, conformance, id, registry};
 use serde_json::{Value, json};
 
 const RUN: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B";
@@ -45,7 +45,7 @@ fn served(records: &[Record], thinking: Thinking) -> Vec<Envelope> {
     let envelopes: Vec<_> = records.iter().map(|record| facts.envelope(record, None, thinking).unwrap()).collect();
     for envelope in &envelopes {
         let Some(row) = registry::find(&envelope.type_name) else { continue };
-        let validator = jsonschema::draft202012::new(&schema::schema(row, schema::strictness_of(&facts))).unwrap();
+        let validator = jsonschema::draft202012::new(&schema::schema(row, Strictness::of(&facts))).unwrap();
         let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{json}\n{errors:#?}");
@@ -373,4 +373,22 @@ fn ep_06_unknown_types_and_fields_are_served_untouched() {
         assert_eq!((json["type"].as_str().unwrap(), &json["data"]), (type_name, &data));
         assert!(any.is_valid(&json), "{json}");
     }
+}
+
+#[test]
+fn a_whole_log_is_held_against_types_and_order() {
+    let released = || data::RunReleased { by: data::By::Operator, ..Default::default() }.to_payload();
+    let start = || Payload::RunStarted(Box::new(queued()));
+    assert_eq!(conformance::problems(&log(vec![start(), released()]), &[]), [""; 0]);
+    let message = Payload::UserMessageAppended(UserMessageAppended::default());
+    let spoiled = log(vec![start(), message, data::ToolStarted::default().to_payload()]);
+    assert_eq!(
+        conformance::problems(&spoiled, &[]),
+        [
+            "`user.message` at sequence 1: /turn_index is missing",
+            "`tool.started` at sequence 2: /tool_call_id cannot be \"\"",
+            "`tool.started` at sequence 2: /kind cannot be \"\"",
+            "L6 at sequence 2: call  started without being invoked just before",
+        ]
+    );
 }

@@ -1,6 +1,7 @@
 //! The schemas, held against an example of each type by a validator that is not ours.
 
 use jsonschema::Validator;
+use r1_protocol::check;
 use r1_protocol::registry::{self, EventType, Presence};
 use r1_protocol::schema::{self, Strictness};
 use serde_json::{Value, json};
@@ -111,5 +112,40 @@ fn erased_data_passes_where_erasing_is_allowed() {
         let mut event = example::event(row);
         event["data"] = erased.clone();
         assert_eq!(validator(row, Strictness::Strict).is_valid(&event), allowed, "{name}");
+    }
+}
+
+/// Ways in which the data of an event can be wrong, or unusual.
+fn variations(row: &EventType) -> Vec<Value> {
+    let whole = example::event(row);
+    let mut events = vec![whole.clone()];
+    let mut with = |key: &str, value: Option<Value>| {
+        let mut event = whole.clone();
+        let data = event["data"].as_object_mut().unwrap();
+        data.remove(key);
+        data.extend(value.map(|value| (key.to_owned(), value)));
+        events.push(event);
+    };
+    with("invented", Some(json!(1)));
+    for field in row.all_fields() {
+        with(field.name, None);
+        let others =
+            [json!(null), json!(true), json!(7), json!(-7), json!(0.5), json!("other"), json!({}), json!(["x"])];
+        others.into_iter().for_each(|other| with(field.name, Some(other)));
+    }
+    events
+}
+
+#[test]
+fn ep_02_the_check_of_writers_says_what_the_schemas_say() {
+    for row in registry::all() {
+        for strictness in [Strictness::Open, Strictness::Strict, Strictness::Recorded] {
+            let validator = validator(row, strictness);
+            for event in variations(row) {
+                let type_name = event["type"].as_str().unwrap();
+                let problems = check::problems(type_name, event["data"].as_object().unwrap(), strictness);
+                assert_eq!(problems.is_empty(), validator.is_valid(&event), "{strictness:?} {event}\n{problems:?}");
+            }
+        }
     }
 }

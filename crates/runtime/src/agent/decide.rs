@@ -14,6 +14,7 @@ use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
 use super::state::{Phase, RunState};
+use crate::mcp::McpTool;
 use crate::net::{NetClient, NetConfig};
 use crate::policy::{Approver, Ruling, Situation, subject_hash};
 use crate::tool::{self, BadInput, Subject, Tool, ToolSpec};
@@ -43,7 +44,8 @@ impl Toolset {
         let wanted = |tool: &Arc<dyn Tool>| state.spec.tools.iter().any(|spec| spec.name == tool.spec().name);
         let net = NetClient::new(NetConfig::default());
         let own = net.map(|net| tool::builtin::all(root, &net, None)).unwrap_or_default();
-        Self::new(own.into_iter().filter(wanted))
+        let foreign = state.spec.tools.iter().filter_map(McpTool::recorded).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+        Self::new(own.into_iter().filter(wanted).chain(foreign))
     }
 
     /// The tool with this name.
@@ -366,7 +368,7 @@ impl RunState {
     }
 
     fn mint(&self, purpose: &str) -> ulid::Ulid {
-        mint::ulid(self.head, self.last_at, purpose)
+        mint::ulid(&self.run, self.last, self.last_at, purpose)
     }
 }
 

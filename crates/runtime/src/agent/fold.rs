@@ -35,6 +35,9 @@ pub enum FoldError {
     /// A log begins with RunStarted.
     #[error("the log does not begin with an event that says what the run is")]
     NotStarted,
+    /// The run was made by another R1.
+    #[error("the run was made with settings that this r1 does not know: use a newer r1")]
+    UnknownSpec,
     /// An event that cannot be read.
     #[error("event {seq} cannot be read: {reason}")]
     Unreadable {
@@ -58,7 +61,7 @@ impl RunState {
     /// The state after a run's first event.
     pub fn begin(place: Place, run: RunId, payload: &Payload) -> Result<Self, FoldError> {
         let Payload::RunStarted(started) = payload else { return Err(FoldError::NotStarted) };
-        let spec = RunSpec::from_raw(started.spec.as_ref());
+        let spec = RunSpec::from_raw(started.spec.as_ref()).ok_or(FoldError::UnknownSpec)?;
         let preamble = preamble(started);
         let workspace = started.workspace.as_ref().and_then(json::read::<Value>).unwrap_or_default();
         let text = |key: &str| workspace.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();

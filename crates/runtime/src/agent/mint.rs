@@ -1,13 +1,13 @@
 //! Ids that the loop gives: the same log gives the same ids.
 
-use r1_event::{Digest, UnixNanos};
+use r1_event::{RunId, Seq, UnixNanos};
 use ulid::Ulid;
 
-/// A ULID from a place in a log and a purpose. As unique as the hash of the event before it, which no
-/// other log has.
-pub(super) fn ulid(head: Digest, at: UnixNanos, purpose: &str) -> Ulid {
+/// A ULID from a place in a log and a purpose. As unique as the run's own name: a run has each place once.
+pub(super) fn ulid(run: &RunId, after: Seq, at: UnixNanos, purpose: &str) -> Ulid {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(head.as_bytes());
+    hasher.update(run.as_str().as_bytes());
+    hasher.update(&after.get().to_le_bytes());
     hasher.update(purpose.as_bytes());
     let mut random = [0; 16];
     random[..10].copy_from_slice(&hasher.finalize().as_bytes()[..10]);

@@ -6,6 +6,7 @@ use r1_protocol::json;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::mcp::ServerSpec;
 use crate::policy::{ApprovalMode, Policy};
 use crate::price::Price;
 use crate::provider::ProviderSpec;
@@ -48,7 +49,7 @@ pub struct RunSpec {
     /// How programs are confined.
     pub sandbox: SandboxWish,
     /// Servers whose tools are offered too.
-    pub mcp_servers: Vec<Value>,
+    pub mcp_servers: Vec<ServerSpec>,
     /// Whether pieces of reasoning are recorded as they come.
     pub thinking_deltas: bool,
 }
@@ -86,10 +87,11 @@ impl RunSpec {
         json::to_raw(self)
     }
 
-    /// As the log has it; a log without one gets the usual values.
+    /// As the log has it; a log without one gets the usual values. `None` if this R1 cannot read it: to go
+    /// on with other rules than the run was given would be worse than not to go on.
     #[must_use]
-    pub fn from_raw(raw: Option<&Raw>) -> Self {
-        raw.and_then(json::read).unwrap_or_default()
+    pub fn from_raw(raw: Option<&Raw>) -> Option<Self> {
+        raw.map_or_else(|| Some(Self::default()), json::read)
     }
 }
 

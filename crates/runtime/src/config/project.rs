@@ -98,6 +98,8 @@ fn keeps_run(key: &str, value: &Value, user: &Config) -> bool {
         "max_output_tokens" => at_most(user.run.max_output_tokens),
         "max_attempts" => at_most(user.run.max_attempts),
         "context_tokens" => at_most(user.run.context_tokens),
+        // A heading with nothing below it.
+        _ if value.as_table().is_some_and(Table::is_empty) => true,
         "workspace" => matches!(value.as_str(), Some("clone" | "worktree")),
         _ => false,
     }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use r1_event::exchange::readable_payload;
 use r1_event::side_record::Erase;
 use r1_event::{Digest, Kind, Record, SideRecord, UnixNanos, Version, projection, v1};
-use serde::Serialize;
+use r1_protocol::{Envelope, RunFacts, Thinking};
+use serde::{Serialize, Serializer};
 
 /// What a header says, whichever format it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +38,9 @@ pub fn place(record: &Record) -> Option<Place> {
 }
 
 /// One event of a log.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+///
+/// As JSON it is the event's envelope, and beside it what the log alone knows.
+#[derive(Clone, Debug, PartialEq)]
 pub struct EventView {
     /// The run.
     pub run_id: String,
@@ -48,35 +51,84 @@ pub struct EventView {
     /// The kind's number.
     pub kind: u64,
     /// The event-protocol type.
-    #[serde(rename = "type")]
     pub type_name: String,
     /// The event hash, in hex.
     pub hash: String,
-    /// What it says.
+    /// The whole payload: also what is not served of it.
     pub data: serde_json::Value,
     /// Whether the payload is gone.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub erased: bool,
     /// Whether not even the header can be read.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub damaged: bool,
+    /// The event as it is served; `None` if it is damaged or nothing is known of its run.
+    pub envelope: Option<Envelope>,
+}
+
+impl Serialize for EventView {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Served<'a> {
+            #[serde(flatten)]
+            envelope: &'a Envelope,
+            #[serde(flatten)]
+            log: InLog<'a>,
+        }
+        #[derive(Serialize)]
+        struct Unserved<'a> {
+            run_id: &'a str,
+            #[serde(rename = "type")]
+            type_name: &'a str,
+            data: &'a serde_json::Value,
+            #[serde(flatten)]
+            log: InLog<'a>,
+        }
+        #[derive(Serialize)]
+        struct InLog<'a> {
+            seq: u64,
+            ts: i64,
+            kind: u64,
+            hash: &'a str,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            erased: bool,
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            damaged: bool,
+        }
+        let Self { run_id, seq, ts, kind, type_name, hash, data, erased, damaged, envelope } = self;
+        let log = InLog { seq: *seq, ts: *ts, kind: *kind, hash, erased: *erased, damaged: *damaged };
+        match envelope {
+            Some(envelope) => Served { envelope, log }.serialize(serializer),
+            None => Unserved { run_id, type_name, data, log }.serialize(serializer),
+        }
+    }
 }
 
 /// Turns the events of one log into views.
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
     erasures: HashMap<u64, Erase>,
+    run: Option<RunFacts>,
 }
 
 impl Viewer {
-    /// A viewer that knows which payloads were erased, and why.
+    /// A viewer that knows which payloads were erased and why, and what all events of the run share.
+    /// `first` is the run's first event, if it is there.
     #[must_use]
-    pub fn new(side_records: &[SideRecord]) -> Self {
-        let erase = |record: &SideRecord| match record {
-            SideRecord::Erase(erase) => Some((erase.seq.get(), erase.clone())),
-            SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+    pub fn new(first: Option<&Record>, side_records: &[SideRecord]) -> Self {
+        let (mut erasures, mut pruned) = (HashMap::new(), None);
+        for record in side_records {
+            match record {
+                SideRecord::Erase(erase) => {
+                    erasures.insert(erase.seq.get(), erase.clone());
+                }
+                SideRecord::Prune(prune) => pruned = Some(prune),
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+            }
+        }
+        let run = match pruned {
+            Some(prune) => Some(RunFacts::of_prune(prune)),
+            None => first.and_then(|first| RunFacts::of_first(first, erasures.get(&1))),
         };
-        Self { erasures: side_records.iter().filter_map(erase).collect() }
+        Self { erasures, run }
     }
 
     /// One event. `position` is the seq it should have, used where its header cannot be read.
@@ -106,6 +158,8 @@ impl Viewer {
             },
             erased,
             damaged: false,
+            // Whoever has the log has the model's reasoning.
+            envelope: self.run.as_ref().and_then(|run| run.envelope(record, erase, Thinking::Shown)),
         }
     }
 }
@@ -134,5 +188,6 @@ fn damaged(hash: Digest, position: u64) -> EventView {
         data: serde_json::Value::Null,
         erased: false,
         damaged: true,
+        envelope: None,
     }
 }

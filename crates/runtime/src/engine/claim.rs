@@ -109,6 +109,9 @@ pub(crate) async fn commit(
     state: &mut RunState,
     events: Vec<Payload>,
 ) -> Result<(), EngineError> {
+    if events.is_empty() {
+        return Ok(());
+    }
     let mut batch = writer.batch();
     for payload in events {
         let payload = engine.redactor.payload(payload);

@@ -24,6 +24,7 @@ use crate::agent::command::{self, Command};
 use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
 use crate::emit::{Emission, EmitRequest, Emitter};
+use crate::mcp::Servers;
 use crate::model::{Block, ModelRequest};
 use crate::provider::{Provider, ProviderError, ProviderFailure};
 use crate::sandbox::Sandbox;
@@ -47,6 +48,8 @@ pub(super) struct Runner<'e> {
     writer: RunWriter,
     tools: Toolset,
     tool_names: Arc<[String]>,
+    /// End with the runner.
+    _servers: Servers,
     provider: Result<Arc<dyn Provider>, ProviderError>,
     workspace: Arc<Workspace>,
     sandbox: Arc<Sandbox>,
@@ -103,6 +106,7 @@ impl<'e> Runner<'e> {
             writer,
             tool_names: connected.tools.specs().map(|spec| spec.name.clone()).collect(),
             tools: connected.tools,
+            _servers: connected.servers,
             provider: engine.world.provider(&spec),
             workspace: Arc::new(workspace),
             sandbox: Arc::new(sandbox),

@@ -4,18 +4,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Mutex;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::server::ServerSpec;
 
 /// Variables that programs need to work at all, and that tell no secret.
 const ALWAYS: [&str; 10] = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR", "TERM"];
 
-/// A started server. Its whole process group ends when this is dropped.
+/// A started server. Its whole process group ends with it, and when this is dropped.
 #[derive(Debug)]
-pub(super) struct Process(Mutex<Option<Child>>);
+pub(super) struct Process {
+    stop: CancellationToken,
+    keeper: Mutex<Option<JoinHandle<()>>>,
+}
 
 impl Process {
     /// Starts the server, in a group of its own, with nothing of the environment that it was not given.
@@ -27,51 +32,58 @@ impl Process {
         let Some((program, arguments)) = spec.command.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no program to start"));
         };
-        let given = environment
-            .iter()
-            .filter(|(name, _)| ALWAYS.contains(&name.as_str()) || spec.env.iter().any(|wanted| wanted == *name));
+        let is_given = |name: &str| ALWAYS.contains(&name) || spec.env.iter().any(|given| given == name);
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(directory).env_clear().envs(given);
+        command.args(arguments).current_dir(directory);
+        command.env_clear().envs(environment.iter().filter(|(name, _)| is_given(name)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
         #[cfg(unix)]
         command.process_group(0);
         let mut child = command.spawn()?;
-        match (child.stdout.take(), child.stdin.take()) {
-            (Some(stdout), Some(stdin)) => Ok((Self(Mutex::new(Some(child))), stdout, stdin)),
-            _ => Err(io::Error::other("the program has no standard streams")),
-        }
+        let (Some(stdout), Some(stdin)) = (child.stdout.take(), child.stdin.take()) else {
+            return Err(io::Error::other("the program has no standard streams"));
+        };
+        let stop = CancellationToken::new();
+        let keeper = tokio::spawn(keep(child, stop.clone()));
+        Ok((Self { stop, keeper: Mutex::new(Some(keeper)) }, stdout, stdin))
     }
 
     /// Ends it and everything it has started, and waits for it.
     pub(super) async fn end(&self) {
-        let child = self.take();
-        if let Some(mut child) = child {
-            kill_group(&child);
-            // Killed: the wait is short, and its result tells nothing.
-            let _ = child.wait().await;
+        self.stop.cancel();
+        if let Some(keeper) = self.keeper.lock().await.take() {
+            // Nobody aborts the keeper, and it does not panic.
+            let _ = keeper.await;
         }
-    }
-
-    fn take(&self) -> Option<Child> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        if let Some(child) = self.take() {
-            kill_group(&child);
+        self.stop.cancel();
+    }
+}
+
+/// Sees to it that nothing of the group outlives the server: what it started may hold its pipes open, and
+/// then nobody would notice that it is gone.
+async fn keep(mut child: Child, stop: CancellationToken) {
+    let group = child.id();
+    tokio::select! {
+        _ = child.wait() => kill_group(group),
+        () = stop.cancelled() => {
+            kill_group(group);
+            // Killed: the wait is short, and its result tells nothing.
+            let _ = child.wait().await;
         }
     }
 }
 
-/// Kills the group that `child` leads. A child that was waited for has no id any more, so no foreign
-/// group can be struck.
-fn kill_group(child: &Child) {
+/// Kills the group that the process `leader` began. As long as anyone is in it, no other has its number.
+fn kill_group(leader: Option<u32>) {
     #[cfg(unix)]
-    if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
+    if let Some(group) = leader.and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     }
     #[cfg(not(unix))]
-    let _ = child;
+    let _ = leader;
 }

@@ -83,6 +83,7 @@ impl Parser {
                     self.end_command(&mut open);
                     self.nested(')');
                 }
+                '\\' if self.peek() == Some('\n') => self.at += 1,
                 '#' if open.word.is_none() => self.comment(),
                 '<' | '>' => self.redirect(char, &mut open),
                 _ => self.word_part(char, open.word()),

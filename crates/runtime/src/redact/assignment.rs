@@ -1,6 +1,6 @@
 //! Values that a name, a header or a URL gives away.
 
-use super::look::{Class, Look, NeedMore, Reached};
+use super::look::{Class, JUDGED, Look, NeedMore, Reached};
 use super::name::{self, Strength};
 use super::plausible::{Form, is_plausible};
 
@@ -73,27 +73,22 @@ impl<'a> Named<'a> {
     }
 
     fn quoted(&self, mut look: Look<'a>, quote: u8) -> Result<Option<Reached>, NeedMore> {
-        let (start, class) = (look.position(), Class::Quoted(quote));
-        while let Some(byte) = look.peek()? {
-            match byte {
-                b'\\' => {
-                    look.advance(1);
-                    if look.peek()?.is_some_and(|escaped| escaped != b'\n') {
-                        look.advance(1);
-                    }
-                }
-                _ if class.contains(byte) => look.advance(1),
-                _ => break,
-            }
+        let start = look.position();
+        take_quoted(&mut look, quote, JUDGED)?;
+        if !is_plausible(look.taken(start), self.strength, Form::Quoted) {
+            return Ok(None);
         }
-        let is_secret = is_plausible(look.taken(start), self.strength, Form::Quoted);
-        Ok(is_secret.then(|| look.span(start, class)))
+        take_quoted(&mut look, quote, usize::MAX)?;
+        Ok(Some(look.span(start, Class::Quoted(quote))))
     }
 
     fn run(&self, mut look: Look<'a>, class: Class, form: Form) -> Result<Option<Reached>, NeedMore> {
         let start = look.position();
-        let value = look.run(class, usize::MAX)?;
-        Ok(is_plausible(value, self.strength, form).then(|| look.span(start, class)))
+        if !is_plausible(look.run(class, JUDGED)?, self.strength, form) {
+            return Ok(None);
+        }
+        look.run(class, usize::MAX)?;
+        Ok(Some(look.span(start, class)))
     }
 
     /// Moves `look` to the value, if one is given.
@@ -148,6 +143,24 @@ impl<'a> Named<'a> {
     }
 }
 
+/// Takes about `most` bytes up to the closing quote; an escaped one does not close.
+fn take_quoted(look: &mut Look<'_>, quote: u8, most: usize) -> Result<(), NeedMore> {
+    let start = look.position();
+    while look.position() - start < most {
+        match look.peek()? {
+            Some(b'\\') => {
+                look.advance(1);
+                if look.peek()?.is_some_and(|escaped| escaped != b'\n') {
+                    look.advance(1);
+                }
+            }
+            Some(byte) if Class::Quoted(quote).contains(byte) => look.advance(1),
+            _ => break,
+        }
+    }
+    Ok(())
+}
+
 /// How a name was given its value.
 enum Given {
     /// `name=value`.
@@ -175,12 +188,12 @@ pub(super) fn find_authorization(mut look: Look<'_>) -> Result<Option<Reached>, 
         let credentials = look.run(Class::Word, usize::MAX)?;
         return Ok((credentials.len() >= 4 && !is_placeholder(credentials)).then(|| look.span(start, Class::Word)));
     }
-    let value = {
-        look.run(Class::Word, usize::MAX)?;
-        look.taken(start)
-    };
-    let is_secret = is_plausible(value, Strength::Made, Form::Quoted);
-    Ok(is_secret.then(|| look.span(start, Class::Word)))
+    look.run(Class::Word, JUDGED)?;
+    if !is_plausible(look.taken(start), Strength::Made, Form::Quoted) {
+        return Ok(None);
+    }
+    look.run(Class::Word, usize::MAX)?;
+    Ok(Some(look.span(start, Class::Word)))
 }
 
 const SCHEMES: [&str; 8] = ["basic", "bearer", "digest", "token", "negotiate", "apikey", "api-key", "aws4-hmac-sha256"];
@@ -207,8 +220,7 @@ pub(super) fn find_cookie(mut look: Look<'_>) -> Result<Option<Reached>, NeedMor
         return Ok(None);
     }
     let start = look.position();
-    // The name of the first cookie comes before long.
-    let beginning = look.run(Class::Line, 256)?;
+    let beginning = look.run(Class::Line, JUDGED)?;
     if !beginning.contains(&b'=') || is_placeholder(beginning) {
         return Ok(None);
     }

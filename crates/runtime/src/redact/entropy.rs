@@ -1,6 +1,6 @@
 //! Random text beside a name that speaks of secrets: "the API key is …".
 
-use super::look::{Class, Look, NeedMore, Reached};
+use super::look::{Class, JUDGED, Look, NeedMore, Reached};
 use super::plausible::is_digest;
 
 /// Shorter text may be anything.
@@ -18,8 +18,9 @@ pub(super) fn find(mut look: Look<'_>) -> Result<Option<Reached>, NeedMore> {
             None | Some(b'\n') => break,
             Some(byte) if Class::Base64.contains(byte) => {
                 let start = look.position();
-                let run = look.run(Class::Base64, usize::MAX)?;
+                let run = look.run(Class::Base64, JUDGED)?;
                 if is_random(run) {
+                    look.run(Class::Base64, usize::MAX)?;
                     return Ok(Some(look.span(start, Class::Base64)));
                 }
             }

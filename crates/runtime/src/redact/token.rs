@@ -1,6 +1,6 @@
 //! Credentials that can be told by their shape alone.
 
-use super::look::{Class, Look, NeedMore, Reached};
+use super::look::{Class, JUDGED, Look, NeedMore, Reached};
 
 /// How one provider's credentials look.
 #[derive(Debug)]
@@ -104,10 +104,13 @@ impl Shape {
         if !look.literal(self.prefix.as_bytes())? || (self.at_word && !begins_word(look.before(start))) {
             return Ok(None);
         }
-        let tail = look.run(self.class, usize::MAX)?;
+        let tail = look.run(self.class, JUDGED)?;
         // Words in plain text have no digits; what a machine draws at this length nearly always has.
-        let is_made = tail.len() >= self.least && tail.iter().any(u8::is_ascii_digit);
-        Ok(is_made.then(|| look.span(start, self.class)))
+        if tail.len() < self.least || !tail.iter().any(u8::is_ascii_digit) {
+            return Ok(None);
+        }
+        look.run(self.class, usize::MAX)?;
+        Ok(Some(look.span(start, self.class)))
     }
 }
 
@@ -120,7 +123,7 @@ pub(super) fn find_jwt(mut look: Look<'_>) -> Result<Option<Reached>, NeedMore> 
     if !look.literal(JWT.as_bytes())? || !begins_word(look.before(start)) {
         return Ok(None);
     }
-    if look.run(Class::Url64, usize::MAX)?.len() < 8 {
+    if look.run(Class::Url64, JUDGED)?.len() < 8 || look.peek()? != Some(b'.') {
         return Ok(None);
     }
     let rest = look.position();

@@ -21,7 +21,7 @@ Examples:
   r1 log show last
   r1 log show last --seq 7
   r1 log show run.cborseq --from 100 --to 120
-  r1 log show last --json | jq 'select(.type == \"tool.invoked\") | .data.args'")]
+  r1 log show last --json | jq 'select(.type == \"tool.failed\") | .data.error'")]
 pub(crate) struct Args {
     /// A run id (any unique prefix, or `last`) or a file
     #[arg(value_name = "RUN|FILE")]
@@ -59,11 +59,12 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
         if logs.len() > 1 && !args.json {
             writeln!(out, "{BOLD}{}{BOLD:#}", visible(log.run_id().unwrap_or("(no run id)")))?;
         }
-        let viewer = Viewer::new(log.side_records());
+        let mut viewer = None;
         let mut position = pruned_through(log);
         'pages: for page in log.pages() {
             for record in page? {
                 position += 1;
+                let viewer = viewer.get_or_insert_with(|| Viewer::new(Some(&record), log.side_records()));
                 if position < first {
                     continue;
                 }

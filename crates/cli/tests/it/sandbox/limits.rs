@@ -13,7 +13,9 @@ async fn a_fork_bomb_is_contained() {
         world.config.limits.processes = 100;
         let Some(sandbox) = world.sandbox(layer).await else { continue };
         let marker = marker("bomb");
-        let seen = run(&sandbox, &format!(": {marker}; bomb() {{ bomb | bomb & }}; bomb; sleep 1000")).await;
+        // One that would end by itself at a thousand: should it get out, the machine of whoever tests survives.
+        let bomb = "bomb() { [ $1 -gt 0 ] || sleep 1000; bomb $(($1 - 1)) | bomb $(($1 - 1)) & wait; }; bomb 9";
+        let seen = run(&sandbox, &format!(": {marker}; {bomb}; sleep 1000")).await;
         assert_eq!(seen.finished.ended, Ended::TooManyProcesses, "{layer:?}: {:?}", seen.finished);
         assert_eq!(alive(&marker), [""; 0], "{layer:?}");
     }
@@ -27,7 +29,7 @@ async fn a_fork_bomb_of_sessions_is_contained() {
         let Some(sandbox) = world.sandbox(layer).await else { continue };
         let marker = marker("sessions");
         let bomb = format!(
-            "cat > bomb <<'END'\n: {marker}\nfor i in 1 2 3; do setsid bash ./bomb {marker} & done; sleep 1000\nEND\nbash bomb {marker}"
+            "cat > bomb <<'END'\n: {marker}\n[ $2 -gt 0 ] && for i in 1 2 3; do setsid bash ./bomb {marker} $(($2 - 1)) & done\nsleep 1000\nEND\nbash bomb {marker} 6"
         );
         let seen = run(&sandbox, &bomb).await;
         assert_eq!(seen.finished.ended, Ended::TooManyProcesses, "{layer:?}: {:?}", seen.finished);

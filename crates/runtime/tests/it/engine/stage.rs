@@ -52,7 +52,7 @@ impl World for TestWorld {
 
     fn tools<'a>(&'a self, _spec: &'a RunSpec, _workspace: &'a Path) -> BoxFuture<'a, Connected> {
         let tools = Toolset::new(self.all());
-        Box::pin(async move { Connected { tools, missing: Vec::new() } })
+        Box::pin(async move { Connected { tools, missing: Vec::new(), servers: Default::default() } })
     }
 
     fn sandbox<'a>(
