@@ -77,7 +77,7 @@ impl Machine {
         let settings = self.search.as_ref()?;
         let key = settings.key_variable.as_deref().and_then(|name| (self.environment)(name)).unwrap_or_default();
         let engine = web_search::engine::by_name(&settings.name, settings.url.as_deref(), &key)?.ok()?;
-        let net = NetClient::new(self.net.clone()).ok()?;
+        let net = NetClient::new(self.net.clone().with_private(engine.endpoint())).ok()?;
         Some(web_search::Service { engine, net })
     }
 }

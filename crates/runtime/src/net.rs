@@ -49,6 +49,17 @@ impl Default for NetConfig {
     }
 }
 
+impl NetConfig {
+    /// The same, where also the host of `url` may be on a private network: for servers that the operator named.
+    #[must_use]
+    pub fn with_private(mut self, url: &Url) -> Self {
+        if let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) {
+            self.allow_private.push(format!("{host}:{port}"));
+        }
+        self
+    }
+}
+
 /// A request to a server.
 #[derive(Clone, Debug)]
 pub struct NetRequest {

@@ -278,7 +278,7 @@ fn interrupt(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) ->
 
 fn close_calls(state: &RunState, by: &str) -> Vec<Payload> {
     let running = state.calls.iter().filter(|call| matches!(call.stage, Stage::Running { .. }));
-    let mut events: Vec<_> = running.map(|call| cancelled_call(call, by)).collect();
+    let mut events: Vec<_> = running.map(|call| cancelled_call(state, call, by)).collect();
     events.extend(withdraw_questions(state));
     events
 }
@@ -298,10 +298,11 @@ pub(crate) fn withdraw_questions(state: &RunState) -> Vec<Payload> {
     state.approvals().map(withdraw).collect()
 }
 
-fn cancelled_call(call: &Call, by: &str) -> Payload {
+fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
     Payload::ToolCallFailed(payload::ToolCallFailed {
         call_id: call.call_id.clone(),
         tool: Some(call.tool.clone()),
+        kind: Some(state.kind_of(&call.tool).into()),
         error: "the call was cancelled".into(),
         error_type: "cancelled".into(),
         attempt: u32::try_from(call.attempts).unwrap_or(u32::MAX),

@@ -271,6 +271,13 @@ impl RunState {
         milliseconds(self.created_at, self.last_at)
     }
 
+    /// The family of a tool, as its calls name it.
+    #[must_use]
+    pub fn kind_of(&self, tool: &str) -> &str {
+        let spec = self.spec.tools.iter().find(|spec| spec.name == tool);
+        spec.map_or("builtin", |spec| spec.kind.as_str())
+    }
+
     pub(super) fn call_mut(&mut self, call_id: &str) -> Option<&mut Call> {
         self.calls.iter_mut().find(|call| call.call_id == call_id)
     }

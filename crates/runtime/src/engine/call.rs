@@ -182,10 +182,11 @@ fn within_limit(output: Value) -> Value {
 }
 
 /// A call whose task panicked.
-pub(super) fn panicked(call: &Call) -> Payload {
+pub(super) fn panicked(state: &RunState, call: &Call) -> Payload {
     Payload::ToolCallFailed(payload::ToolCallFailed {
         call_id: call.call_id.clone(),
         tool: Some(call.tool.clone()),
+        kind: Some(state.kind_of(&call.tool).into()),
         error: "the tool failed with a defect of its own".into(),
         error_type: "panic".into(),
         attempt: u32::try_from(call.attempts).unwrap_or(u32::MAX),

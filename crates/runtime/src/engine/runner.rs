@@ -347,7 +347,7 @@ impl<'e> Runner<'e> {
                 self.answered(&turn_id, answered).await
             }
             (Effect::Run { call_id, .. }, None) => {
-                let event = self.state.call(&call_id).map(call::panicked);
+                let event = self.state.call(&call_id).map(|call| call::panicked(&self.state, call));
                 self.inputs(event.into_iter().collect()).await
             }
             (Effect::Run { call_id, .. }, Some(Work::Event(event))) => {

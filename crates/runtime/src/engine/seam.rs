@@ -49,7 +49,7 @@ pub(super) fn close_calls(state: &RunState) -> Vec<Payload> {
         Payload::ToolCallFailed(payload::ToolCallFailed {
             call_id: call.call_id.clone(),
             tool: Some(call.tool.clone()),
-            kind: kind(state, call),
+            kind: Some(state.kind_of(&call.tool).into()),
             error: error.into(),
             error_type: "outcome_unknown".into(),
             attempt: u32::try_from(call.attempts).unwrap_or(u32::MAX),
@@ -74,9 +74,4 @@ pub(super) fn crash_loop(state: &RunState) -> Vec<Payload> {
         ..Default::default()
     }));
     events
-}
-
-fn kind(state: &RunState, call: &Call) -> Option<String> {
-    let spec = state.spec.tools.iter().find(|spec| spec.name == call.tool);
-    Some(spec.map_or("builtin", |spec| spec.kind.as_str()).to_owned())
 }

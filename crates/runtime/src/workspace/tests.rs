@@ -143,9 +143,16 @@ fn a_directory_swapped_for_a_link_meanwhile_leads_nowhere() {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     let place = Place::new();
     let (dir, link) = (place.inside.join("dir"), place.inside.join("link"));
-    symlink(&place.outside, &link).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    for root in [dir.as_path(), elsewhere.path()] {
+        fs::create_dir(root.join("sub")).unwrap();
+    }
+    fs::write(dir.join("sub/file"), "inside").unwrap();
+    fs::write(elsewhere.path().join("sub/file"), "secret").unwrap();
+    symlink(elsewhere.path(), &link).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = StopOnDrop(&stop);
         scope.spawn(|| {
             // `dir` is now a directory, now a link to the outside, and never missing.
             while !stop.load(Ordering::Relaxed) {
@@ -156,7 +163,7 @@ fn a_directory_swapped_for_a_link_meanwhile_leads_nowhere() {
             let (mut reached, mut refused) = (0, 0);
             // Until both were met often; the swapping thread never stops before.
             while reached < 200 || refused < 200 {
-                match read(&workspace, "dir/file") {
+                match read(&workspace, "dir/sub/file") {
                     Ok(snapshot) => {
                         assert_eq!(snapshot.unwrap().bytes, "inside");
                         reached += 1;
@@ -164,15 +171,24 @@ fn a_directory_swapped_for_a_link_meanwhile_leads_nowhere() {
                     Err(_) => refused += 1,
                 }
                 if (reached + refused) % 32 == 0 {
-                    let _ = write(&workspace, "dir/file", "inside");
-                    let _ = write(&workspace, "dir/other", "inside");
-                    let _ = workspace.lock().unwrap().remove(&workspace.path("dir/other").unwrap());
+                    let _ = write(&workspace, "dir/sub/file", "inside");
+                    let _ = write(&workspace, "dir/sub/other", "inside");
+                    let _ = workspace.lock().unwrap().remove(&workspace.path("dir/sub/other").unwrap());
                 }
             }
         }
-        stop.store(true, Ordering::Relaxed);
     });
-    place.outside_is_untouched();
+    assert_eq!(fs::read_to_string(elsewhere.path().join("sub/file")).unwrap(), "secret");
+    assert_eq!(fs::read_dir(elsewhere.path().join("sub")).unwrap().count(), 1);
+}
+
+/// Stops the other thread also when this one fails.
+struct StopOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[test]

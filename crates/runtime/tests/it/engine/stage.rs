@@ -27,22 +27,22 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Everything a test needs.
-pub struct Stage {
-    pub engine: Arc<Engine>,
-    pub store: SharedStore,
-    pub world: Arc<TestWorld>,
+pub(super) struct Stage {
+    pub(super) engine: Arc<Engine>,
+    pub(super) store: SharedStore,
+    pub(super) world: Arc<TestWorld>,
     dir: tempfile::TempDir,
 }
 
 /// Tools of tests, and how often they ran.
 #[derive(Default)]
-pub struct TestWorld {
+pub(super) struct TestWorld {
     /// Times `once` ran.
-    pub runs: Arc<AtomicU64>,
+    pub(super) runs: Arc<AtomicU64>,
     /// Rung when `wait` has begun.
-    pub begun: Arc<Notify>,
+    pub(super) begun: Arc<Notify>,
     /// Lets one `wait` go on.
-    pub go_on: Arc<Notify>,
+    pub(super) go_on: Arc<Notify>,
 }
 
 impl World for TestWorld {
@@ -155,11 +155,11 @@ impl Tool for TestTool {
 }
 
 impl Stage {
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::on(Arc::new(MemoryStore::new()))
     }
 
-    pub fn on(store: SharedStore) -> Self {
+    pub(super) fn on(store: SharedStore) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         let world = Arc::new(TestWorld::default());
@@ -175,18 +175,18 @@ impl Stage {
     }
 
     /// Another process on the same store.
-    pub fn successor(&self) -> Arc<Engine> {
+    pub(super) fn successor(&self) -> Arc<Engine> {
         let redactor = Arc::new(Redactor::default());
         let (store, world) = (self.store.clone(), self.world.clone());
         let snapshots = self.dir.path().join("snapshots");
         Arc::new(Engine::new(store, world, redactor, snapshots, None, "r1-00000002".into()))
     }
 
-    pub fn workspace(&self) -> std::path::PathBuf {
+    pub(super) fn workspace(&self) -> std::path::PathBuf {
         self.dir.path().join("work")
     }
 
-    pub fn new_run(&self, scenario: &str) -> NewRun {
+    pub(super) fn new_run(&self, scenario: &str) -> NewRun {
         let specs = self.world.all().iter().map(|tool| tool.spec().clone()).collect();
         NewRun {
             prompt: "do it".into(),
@@ -204,42 +204,42 @@ impl Stage {
         }
     }
 
-    pub async fn create(&self, new: NewRun) -> RunId {
+    pub(super) async fn create(&self, new: NewRun) -> RunId {
         create(&self.engine, new, true).await.unwrap()
     }
 
     /// Makes a run and works on it to its end.
-    pub async fn play(&self, new: NewRun) -> RunId {
+    pub(super) async fn play(&self, new: NewRun) -> RunId {
         let run = self.create(new).await;
         self.work(&run).await.unwrap();
         run
     }
 
-    pub async fn work(&self, run: &RunId) -> Result<Outcome, EngineError> {
+    pub(super) async fn work(&self, run: &RunId) -> Result<Outcome, EngineError> {
         self.engine.work(run, Claim::default(), CancellationToken::new()).await
     }
 
     /// Works on a run while the test does something else.
-    pub fn start(&self, run: &RunId) -> tokio::task::JoinHandle<Result<Outcome, EngineError>> {
+    pub(super) fn start(&self, run: &RunId) -> tokio::task::JoinHandle<Result<Outcome, EngineError>> {
         let (engine, run) = (self.engine.clone(), run.clone());
         tokio::spawn(async move { engine.work(&run, Claim::default(), CancellationToken::new()).await })
     }
 
-    pub async fn records(&self, run: &RunId) -> Vec<Record> {
+    pub(super) async fn records(&self, run: &RunId) -> Vec<Record> {
         self.store.read(run, Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap()
     }
 
     /// The types of a run's events, in order.
-    pub async fn types(&self, run: &RunId) -> Vec<String> {
+    pub(super) async fn types(&self, run: &RunId) -> Vec<String> {
         self.records(run).await.iter().map(type_of).collect()
     }
 
-    pub async fn state(&self, run: &RunId) -> RunState {
+    pub(super) async fn state(&self, run: &RunId) -> RunState {
         r1_runtime::history::load(&self.store, run).await.unwrap()
     }
 
     /// Waits until an event of this type is in the log.
-    pub async fn until(&self, run: &RunId, type_name: &str) {
+    pub(super) async fn until(&self, run: &RunId, type_name: &str) {
         let mut events = std::pin::pin!(r1_store::tail(self.store.clone(), run.clone(), Seq::FIRST));
         while let Some(record) = events.next().await {
             if type_of(&record.unwrap()) == type_name {
@@ -250,18 +250,18 @@ impl Stage {
     }
 
     /// The process that worked on a run is gone without a word: its lease has run out.
-    pub async fn expire(&self, run: &RunId) {
+    pub(super) async fn expire(&self, run: &RunId) {
         let lease = self.store.lease(run).await.unwrap().unwrap();
         self.store.release(&lease).await.unwrap();
     }
 
-    pub async fn replay(&self, run: &RunId) -> Report {
+    pub(super) async fn replay(&self, run: &RunId) -> Report {
         replay(&self.store, run, |_| Toolset::new(self.world.all())).await.unwrap()
     }
 
     /// What holds for every run: its log is valid, the loop would write it again, and its events are in
     /// the order and the form that frontends were promised.
-    pub async fn check(&self, run: &RunId) {
+    pub(super) async fn check(&self, run: &RunId) {
         let report = self.replay(run).await;
         assert_eq!(report.divergence, None);
         let records = self.records(run).await;
@@ -273,20 +273,20 @@ impl Stage {
     }
 
     /// The payload of the last event of a kind.
-    pub async fn last_of(&self, run: &RunId, kind: Kind) -> Payload {
+    pub(super) async fn last_of(&self, run: &RunId, kind: Kind) -> Payload {
         let records = self.records(run).await;
         let found = records.iter().rev().find(|record| record.header().unwrap().kind == kind);
         RunState::read(found.unwrap()).unwrap().1
     }
 }
 
-pub fn type_of(record: &Record) -> String {
+pub(super) fn type_of(record: &Record) -> String {
     let kind = record.header().unwrap().kind;
     r1_event::projection::type_of(r1_event::Version::V2, kind, record.payload.as_ref()).into_owned()
 }
 
 /// Every envelope fits its strict schema, and the linter has nothing to say.
-pub fn check_protocol(records: &[Record]) {
+pub(super) fn check_protocol(records: &[Record]) {
     let facts = RunFacts::of_first(&records[0], None).unwrap();
     let mut linter = Linter::new(Writer::R1);
     for record in records {
