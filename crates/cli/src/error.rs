@@ -77,7 +77,7 @@ impl CliError {
         let mut next = self.cause.as_deref().map(|cause| cause as &dyn Error);
         while let Some(cause) = next {
             let text = cause.to_string();
-            if text != self.message && causes.last() != Some(&text) {
+            if !self.message.contains(&text) && causes.last() != Some(&text) {
                 causes.push(text);
             }
             next = cause.source();

@@ -59,7 +59,8 @@ pub(crate) fn stderr_is_terminal() -> bool {
 pub(crate) fn print_error(err: &CliError) {
     let mut text = format!("{BAD}error:{BAD:#} {}", crate::render::text::visible(&err.to_string()));
     for cause in err.causes() {
-        text.push_str(&format!("\n  {DIM}because:{DIM:#} {}", crate::render::text::visible(&cause)));
+        let lines: Vec<_> = cause.lines().map(crate::render::text::visible).collect();
+        text.push_str(&format!("\n  {DIM}because:{DIM:#} {}", lines.join("\n           ")));
     }
     if let Some(hint) = err.hint_text() {
         text.push_str(&format!("\n{NOTICE}hint:{NOTICE:#} {}", crate::render::text::visible(hint)));

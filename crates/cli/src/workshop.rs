@@ -87,6 +87,7 @@ fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
     let usual = Limits::default();
     Machine {
         environment: Arc::new(environment::variable),
+        server_env: environment::variables().collect(),
         program_env: program_environment::allowed(environment::variables(), &confinement.env),
         supervisor: environment::this_program(),
         sandbox,

@@ -98,7 +98,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     stage.line(&format!("{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"))?;
     stage.line(&format!("{DIM}its tools, the files and the programs are real.{DIM:#}"))?;
     stage.heading("The agent works, and every step goes into a log").await?;
-    let run = create(&workshop.engine, new_run(&directory, &workshop.machine, pace)?, true).await?;
+    let new = new_run(&directory, &workshop.machine, pace).await?;
+    let run = create(&workshop.engine, new, true).await?;
     let claim = Claim { by_operator: true, message: None };
     let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(), from: Seq::FIRST };
     let followed = follow::work(&workshop, &run, claim, follow).await?;
@@ -115,7 +116,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     })
 }
 
-fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewRun, CliError> {
+async fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewRun, CliError> {
     let mut scenario = Scenario::parse(include_str!("demo/scenario.yaml"))
         .map_err(|err| CliError::new("the demo's own scenario cannot be read").because(err))?;
     if pace == Pace::Fast {
@@ -132,10 +133,11 @@ fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewRun, Cl
         approver: Approver::Any,
         reason: Some("the project's test may always run".into()),
     };
+    let (tools, _) = machine.tool_specs(directory, &[]).await?;
     let spec = RunSpec {
         provider: ProviderSpec::scripted(scenario),
         policy: Policy { rules: vec![rule] },
-        tools: machine.tool_specs(directory)?,
+        tools,
         // The demo's log is short: one checkpoint right after the first turns makes it a good one to fork.
         checkpoint_events: 12,
         ..RunSpec::default()
@@ -234,7 +236,7 @@ impl Show<'_> {
 
     async fn log(&mut self, records: &[Record], side_records: &[SideRecord]) -> Result<(), CliError> {
         self.stage.heading("All of it is in the log").await?;
-        let viewer = Viewer::new(side_records);
+        let viewer = Viewer::new(records.first(), side_records);
         let views: Vec<_> = records.iter().zip(1..).map(|(record, position)| viewer.view(record, position)).collect();
         let told: Vec<_> = views.iter().filter(|view| TOLD.contains(&view.type_name.as_str())).collect();
         let width = follow::look(false, false).width.unwrap_or(120);

@@ -115,7 +115,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let attendance = if args.json { Attendance::Nobody } else { follow::attendance() };
     let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
-    let new = order.new_run(&workshop.machine)?;
+    let new = order.new_run(&workshop.machine).await?;
     let run = create(&workshop.engine, new, order.allows_unknown_price()).await?;
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await

@@ -1,7 +1,9 @@
 use std::io::Write as _;
 
 use r1_runtime::control::list::{self, RunRow};
+use r1_runtime::history;
 use r1_runtime::location::Purpose;
+use r1_store::SharedStore;
 use serde::Serialize;
 
 use crate::context::Context;
@@ -29,7 +31,15 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Report {
-    runs: Vec<RunRow>,
+    runs: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    #[serde(flatten)]
+    run: RunRow,
+    /// How it stands, as its log tells: running, awaiting_approval, …
+    status: &'static str,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
@@ -40,7 +50,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     while runs.len() < args.limit {
         let (page, next) = list::list(&store, after, (args.limit - runs.len()).min(500)).await?;
         let ended = page.is_empty();
-        runs.extend(page);
+        for run in page {
+            let status = status(&store, &run).await;
+            runs.push(Row { run, status });
+        }
         after = next;
         more = next.is_some();
         if ended || next.is_none() {
@@ -56,7 +69,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return Ok(Exit::Ok);
     }
     let mut out = output::stdout();
-    writeln!(out, "{DIM}{:<30}  {:<19}  {:<9}  {:>7}  goal{DIM:#}", "run", "started", "state", "events")?;
+    writeln!(out, "{DIM}{:<30}  {:<19}  {:<17}  {:>7}  goal{DIM:#}", "run", "started", "status", "events")?;
     for run in &runs {
         writeln!(out, "{}", line(run))?;
     }
@@ -67,7 +80,17 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     Ok(Exit::Ok)
 }
 
-fn line(run: &RunRow) -> String {
+/// What an open run is doing; one whose log cannot be folded is just open.
+async fn status(store: &SharedStore, run: &RunRow) -> &'static str {
+    let Ok(id) = run.run_id.parse() else { return run.state };
+    if run.state != "open" {
+        return run.state;
+    }
+    history::load(store, &id).await.map_or(run.state, |state| state.status().as_str())
+}
+
+fn line(row: &Row) -> String {
+    let Row { run, status } = row;
     let style = match run.state {
         "completed" => GOOD,
         "failed" | "cancelled" => BAD,
@@ -79,7 +102,7 @@ fn line(run: &RunRow) -> String {
         (None, None) => format!("{DIM}(erased){DIM:#}"),
     };
     let (id, started, events) = (visible(&run.run_id), date_time(run.started_at), run.events);
-    format!("{BOLD}{id:<30}{BOLD:#}  {started}  {style}{:<9}{style:#}  {events:>7}  {goal}", run.state)
+    format!("{BOLD}{id:<30}{BOLD:#}  {started}  {style}{:<17}{style:#}  {events:>7}  {goal}", status.replace('_', " "))
         .trim_end()
         .to_owned()
 }

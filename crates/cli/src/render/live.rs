@@ -12,7 +12,7 @@ mod tally;
 use std::collections::HashMap;
 
 use r1_event::payload::{AssistantMessageCompleted, RunStarted, Typed};
-use r1_event::{Kind, Payload, RunId, UnixNanos, Version, projection};
+use r1_event::{Payload, RunId, UnixNanos, Version, projection};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
 use serde_json::Value;
@@ -411,7 +411,7 @@ impl Live {
 
     fn ended(&mut self, style: anstyle::Style, mark: &str, word: &str, why: &str) {
         self.finish_flow();
-        self.page.begin(Block::Notice);
+        self.page.begin(Block::End);
         let facts = self.tally.facts();
         let mut lines = self.page.gather(&facts, " · ", word.chars().count() + 4).into_iter();
         self.page.line(&format!("{style}{mark} {word}{style:#}  {}", lines.next().unwrap_or_default()));
@@ -440,12 +440,9 @@ impl Live {
         let (kind, bytes) = (payload.kind(), payload.encode());
         let name = projection::type_of(Version::V2, kind, Some(&bytes)).into_owned();
         let data = r1_event::exchange::readable_payload(kind, &bytes);
-        let data = if kind == Kind::Typed { data.get("data").cloned().unwrap_or_default() } else { data };
         self.page.begin(Block::Notice);
         let line = self.page.fit(&format!("{name} {data}"), 2);
         self.page.line(&format!("{DIM}· {line}{DIM:#}"));
-        // Several of them stand together.
-        self.page.join(Block::Notice);
     }
 }
 

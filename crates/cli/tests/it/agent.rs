@@ -99,7 +99,7 @@ fn an_edit_is_shown_as_a_diff() {
 
 #[test]
 fn the_exit_code_says_how_a_run_ended() {
-    let fails = "turns: [{ failures: [{ kind: status, status: 400, message: no }] }]";
+    let fails = "turns: [{ failures: [{ kind: status, status: 400, message: refused }] }]";
     assert_eq!(run(&project(fails), &[]).code, 1);
     let costly = READS.replace("1500", "1500000");
     let over = run(&project(&costly), &["--budget-usd", "1", "--json"]);

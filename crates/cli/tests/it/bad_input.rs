@@ -56,12 +56,17 @@ fn a_store_of_a_newer_r1_is_refused_and_left_alone() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));
     let path = sandbox.home().join("r1.db");
-    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 999").unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
+    let version: u32 = database.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
+    database.execute_batch("PRAGMA user_version = 999").unwrap();
+    drop(database);
     for args in [&["runs"][..], &["log", "validate"], &["log", "checkpoint", "last"]] {
         sandbox.r1(args).fails(2, "use a newer r1");
     }
     assert_eq!(sandbox.r1(&["doctor"]).code, 1);
-    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch(&format!("PRAGMA user_version = {version}")).unwrap();
+    drop(database);
     assert_eq!(sandbox.r1(&["log", "validate"]).code, 0, "it is as it was");
 }
 

@@ -19,6 +19,7 @@ use crate::ask;
 use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
+use crate::output::{self, NOTICE};
 use crate::render::number::exact_usd;
 use crate::settings::{self, Flag};
 
@@ -70,9 +71,13 @@ impl Order {
         self.config.run.allow_unknown_price || self.spec.provider.wire == Wire::Scripted
     }
 
-    /// The run, with the tools that this machine has.
-    pub(super) fn new_run(&self, machine: &Machine) -> Result<NewRun, CliError> {
-        let spec = RunSpec { tools: machine.tool_specs(&self.workspace)?, ..self.spec.clone() };
+    /// The run, with the tools that this machine and its MCP servers have.
+    pub(super) async fn new_run(&self, machine: &Machine) -> Result<NewRun, CliError> {
+        let (tools, missing) = machine.tool_specs(&self.workspace, &self.spec.mcp_servers).await?;
+        for (server, reason) in missing {
+            output::note(&format!("{NOTICE}note:{NOTICE:#} the tools of `{server}` are missing: {reason}"));
+        }
+        let spec = RunSpec { tools, ..self.spec.clone() };
         Ok(NewRun {
             prompt: self.prompt.clone(),
             system_prompt: self.system_prompt.clone().unwrap_or_else(|| usual_prompt(&self.workspace, &spec)),
@@ -137,7 +142,7 @@ fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) 
             read_only: config.sandbox.read_only,
             require: config.sandbox.require,
         },
-        mcp_servers: config.mcp_servers().iter().filter_map(|server| serde_json::to_value(server).ok()).collect(),
+        mcp_servers: config.mcp_servers(),
         thinking_deltas: config.record.thinking_deltas,
         ..RunSpec::default()
     }

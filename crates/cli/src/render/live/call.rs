@@ -209,7 +209,8 @@ impl Call {
         let mut first = page.fold(&lines.next().unwrap_or_default(), room).into_iter();
         let begin = first.next().unwrap_or_default();
         let why = self.allowed_by.as_ref().map(|why| format!("  {DIM}({why}){DIM:#}")).unwrap_or_default();
-        page.line(&format!("{} {NAME}{name}{NAME:#}  {BOLD}{begin}{BOLD:#}{why}", self.rail('╭')));
+        let what = if begin.is_empty() { String::new() } else { format!("  {BOLD}{begin}{BOLD:#}") };
+        page.line(&format!("{} {NAME}{name}{NAME:#}{what}{why}", self.rail('╭')));
         let further: Vec<_> = first.chain(lines.flat_map(|line| page.fold(&line, room))).collect();
         let indent = " ".repeat(name.chars().count() + 2);
         for line in further {

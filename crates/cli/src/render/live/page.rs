@@ -15,8 +15,10 @@ pub(super) enum Block {
     Calls(u64),
     /// A question to a person and its answer.
     Question(String),
-    /// Anything else stands alone.
+    /// News of the run itself.
     Notice,
+    /// How it ended.
+    End,
 }
 
 /// Text on its way to the terminal.
@@ -89,11 +91,12 @@ impl Page {
         }
     }
 
-    /// Short texts, as many in a line as fit beside `taken` columns.
+    /// Short texts, as many in a line as fit; `taken` columns of the first line are in use.
     pub(super) fn gather(&self, texts: &[String], between: &str, taken: usize) -> Vec<String> {
-        let room = self.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
+        let room = |taken| self.width.map_or(usize::MAX, |width| width.saturating_sub(taken));
         let mut lines: Vec<String> = Vec::new();
         for text in texts {
+            let room = if lines.len() == 1 { room(taken) } else { room(2) };
             match lines.last_mut() {
                 Some(line) if line.width() + between.width() + text.width() <= room => {
                     line.push_str(between);
@@ -157,12 +160,14 @@ pub(super) struct Flow {
     column: usize,
     spaces: usize,
     word: String,
+    /// Whether the line is still empty.
+    fresh: bool,
 }
 
 impl Flow {
-    /// `column` is where the first word goes, `indent` where further lines begin.
+    /// The first word goes where the cursor is, further lines begin at `indent`.
     pub(super) const fn new(indent: usize) -> Self {
-        Self { indent, column: indent, spaces: 0, word: String::new() }
+        Self { indent, column: indent, spaces: 0, word: String::new(), fresh: false }
     }
 
     /// What can be shown of `text` already: its last word may go on.
@@ -172,9 +177,8 @@ impl Flow {
             match c {
                 '\n' => {
                     self.flush(&mut out, width);
-                    (self.spaces, self.column) = (0, self.indent);
+                    (self.spaces, self.column, self.fresh) = (0, self.indent, true);
                     out.push('\n');
-                    out.push_str(&" ".repeat(self.indent));
                 }
                 '\r' => {}
                 ' ' | '\t' => {
@@ -200,6 +204,10 @@ impl Flow {
         }
         let word = visible(&std::mem::take(&mut self.word));
         let needed = self.spaces + word.width();
+        // Not before there is a word: an empty line stays empty.
+        if std::mem::take(&mut self.fresh) {
+            out.push_str(&" ".repeat(self.indent));
+        }
         if self.column > self.indent && width.is_some_and(|width| self.column + needed > width) {
             out.push('\n');
             out.push_str(&" ".repeat(self.indent));

@@ -18,19 +18,19 @@ pub(super) fn asked(request: &ApprovalRequested, diffs: &[(String, Vec<String>)]
     let input = request.input.clone().map_or(Value::Null, Value::Object);
     match (&request.argv, diffs.is_empty()) {
         (Some(argv), _) => {
-            for line in page.fold(&command_line(argv), 4) {
-                body(&format!("{BOLD}$ {line}{BOLD:#}"), page);
+            for (line, at) in page.fold(&command_line(argv), 4).into_iter().zip(0..) {
+                let mark = if at == 0 { "$" } else { " " };
+                body(&format!("{BOLD}{mark} {line}{BOLD:#}"), page);
             }
         }
         (None, false) => {}
         (None, true) => {
-            let what = headline(&input).unwrap_or_else(|| request.summary.clone());
+            // What a server is sent must be seen whole, not only where it goes.
+            let what = match &request.input {
+                Some(entries) if entries.len() > 1 => serde_json::to_string_pretty(&input).unwrap_or_default(),
+                _ => headline(&input).unwrap_or_else(|| request.summary.clone()),
+            };
             page.fold(&what, 2).iter().for_each(|line| body(&format!("{BOLD}{line}{BOLD:#}"), page));
-            // What a server is sent must be seen whole, not only its name.
-            let whole = serde_json::to_string_pretty(&input).unwrap_or_default();
-            if request.input.as_ref().is_some_and(|input| input.len() > 1) {
-                page.fold(&whole, 2).iter().for_each(|line| body(line, page));
-            }
         }
     }
     for (artifact, lines) in diffs {
