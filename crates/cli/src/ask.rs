@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use r1_protocol::data::{ActorKind, ApprovalRequested, Via};
 use r1_protocol::data::{self, Actor};
+use r1_protocol::data::{ActorKind, ApprovalRequested, Via};
 use r1_runtime::agent::command::{Command, Decision, Scope};
 use serde_json::Value;
 
@@ -149,12 +149,7 @@ pub(crate) fn resolve(
 
 /// Who is at the keyboard.
 pub(crate) fn me() -> Actor {
-    Actor {
-        kind: ActorKind::Operator,
-        id: Some(environment::user()),
-        via: Some(Via::Cli),
-        ..data::Actor::default()
-    }
+    Actor { kind: ActorKind::Operator, id: Some(environment::user()), via: Some(Via::Cli), ..data::Actor::default() }
 }
 
 /// Lets the person change a JSON text in their editor. The error says what went wrong, for the person.

@@ -95,7 +95,8 @@ async fn answer(args: &Args, given: &str, pending: Vec<Pending>, workshop: &Work
         Holds::Session => Scope::Session,
     };
     let comment = args.comment.as_deref().unwrap_or_default();
-    let state = command(&workshop.engine, &found.run, ask::resolve(&found.request, decision, comment, scope, None)).await?;
+    let state =
+        command(&workshop.engine, &found.run, ask::resolve(&found.request, decision, comment, scope, None)).await?;
     let word = if args.reject { "rejected" } else { "approved" };
     if args.json {
         print_json(&json!({

@@ -81,7 +81,7 @@ fn text(a: &Story, b: &Story, parted: Option<usize>) -> String {
     out.push('\n');
     for (name, of_a, of_b) in table(a, b) {
         let mark = if of_a == of_b { " " } else { "≠" };
-        out.push_str(&format!("{BAD}{mark}{BAD:#} {DIM}{name:<11}{DIM:#} {of_a:<34}  {of_b}").trim_end());
+        out.push_str(format!("{BAD}{mark}{BAD:#} {DIM}{name:<11}{DIM:#} {of_a:<34}  {of_b}").trim_end());
         out.push('\n');
     }
     out
@@ -102,9 +102,11 @@ fn table(a: &Story, b: &Story) -> Vec<(&'static str, String, String)> {
         row("status", |story| story.status.clone()),
         row("model", |story| story.model.clone()),
         row("turns", |story| story.tally.turns.to_string()),
-        row("tools", |story| tools(story)),
+        row("tools", tools),
         row("files", |story| if story.files.is_empty() { "none".into() } else { join(&story.files) }),
-        row("tokens in", |story| grouped(story.tally.input_tokens + story.tally.cache_read_tokens + story.tally.cache_write_tokens)),
+        row("tokens in", |story| {
+            grouped(story.tally.input_tokens + story.tally.cache_read_tokens + story.tally.cache_write_tokens)
+        }),
         row("tokens out", |story| grouped(story.tally.output_tokens)),
         row("cost", |story| usd(story.tally.cost_micros_usd)),
         row("took", |story| duration(story.tally.duration_ms())),
@@ -113,10 +115,14 @@ fn table(a: &Story, b: &Story) -> Vec<(&'static str, String, String)> {
 }
 
 fn tools(story: &Story) -> String {
-    let counted: Vec<_> = story.tools.iter().map(|(tool, times)| match times {
-        1 => tool.clone(),
-        times => format!("{tool} ×{times}"),
-    }).collect();
+    let counted: Vec<_> = story
+        .tools
+        .iter()
+        .map(|(tool, times)| match times {
+            1 => tool.clone(),
+            times => format!("{tool} ×{times}"),
+        })
+        .collect();
     if counted.is_empty() { "none".into() } else { counted.join(", ") }
 }
 
@@ -125,7 +131,9 @@ fn join(files: &std::collections::BTreeSet<String>) -> String {
 }
 
 fn as_json(a: &Story, b: &Story, parted: Option<usize>) -> Value {
-    let step = |step: Option<&Step>| step.map(|Step { seq, kind, what }| json!({ "seq": seq, "kind": kind.as_str(), "what": what }));
+    let step = |step: Option<&Step>| {
+        step.map(|Step { seq, kind, what }| json!({ "seq": seq, "kind": kind.as_str(), "what": what }))
+    };
     let facts = |story: &Story| {
         json!({
             "run_id": story.run,

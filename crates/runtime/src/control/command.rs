@@ -83,10 +83,7 @@ async fn leave(engine: &Engine, run: &RunId, tools: &Toolset, command: &Command)
             return match respond(&state, tools, command) {
                 // What was asked for is so now, or it could be asked for again.
                 Err(
-                    Refusal::UnknownApproval { .. }
-                    | Refusal::AlreadySo
-                    | Refusal::Ended
-                    | Refusal::NothingToInterrupt,
+                    Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended | Refusal::NothingToInterrupt,
                 )
                 | Ok(_) => Ok(state),
                 Err(refusal) => Err(refusal.into()),
