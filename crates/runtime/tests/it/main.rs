@@ -4,6 +4,7 @@
 
 mod engine;
 mod files;
+mod kill;
 mod mcp;
 mod net;
 mod provider;
