@@ -171,7 +171,7 @@ impl Replayer {
 
     fn compare(&mut self, seq: Seq, record: &Record, expected: &Payload, found: &Payload) {
         let same = expected.kind() == found.kind()
-            && record.payload.as_ref().is_some_and(|bytes| rules::same_bytes(expected, bytes));
+            && record.payload.as_ref().is_some_and(|bytes| rules::same_bytes(expected, found, bytes));
         if same {
             self.report.compared += 1;
         } else {

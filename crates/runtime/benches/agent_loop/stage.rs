@@ -147,6 +147,18 @@ fn tools(waits: &Arc<Mutex<Vec<Duration>>>) -> Toolset {
     Toolset::new([tool("look", 0), tool("report", REPORTS)])
 }
 
+/// An event of about 1 KiB, as a program's output gives many.
+pub(crate) fn chunk(tool_call_id: &str, number: u64) -> ToolShellOutputChunk {
+    let data = "a line of some length, as programs print them\n".repeat(20);
+    ToolShellOutputChunk {
+        tool_call_id: tool_call_id.into(),
+        stream: "stdout".into(),
+        byte_offset: number * data.len() as u64,
+        data,
+        ..Default::default()
+    }
+}
+
 struct Looking {
     spec: ToolSpec,
     reports: u64,
@@ -164,15 +176,8 @@ impl Tool for Looking {
 
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let data = "a line of some length, as programs print them\n".repeat(20);
             for number in 0..self.reports {
-                let chunk = ToolShellOutputChunk {
-                    tool_call_id: call.call_id.clone(),
-                    stream: "stdout".into(),
-                    data: data.clone(),
-                    byte_offset: number * data.len() as u64,
-                    ..Default::default()
-                };
+                let chunk = chunk(&call.call_id, number);
                 let started = Instant::now();
                 let written = context.events.emit(chunk).await;
                 self.waits.lock().unwrap_or_else(PoisonError::into_inner).push(started.elapsed());

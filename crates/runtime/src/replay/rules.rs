@@ -96,21 +96,21 @@ pub(super) fn first_event(payload: &Payload, tools: &Toolset) -> Option<Payload>
     Some(Payload::RunStarted(expected))
 }
 
-/// Whether a payload has these bytes, but for what the chain itself puts into a terminal event.
-pub(super) fn same_bytes(expected: &Payload, bytes: &bytes::Bytes) -> bool {
-    let Ok(found) = Payload::decode(expected.kind(), bytes) else { return false };
-    let expected = match (expected.clone(), &found) {
-        (Payload::RunCompleted(body), Payload::RunCompleted(found)) => {
+/// Whether a payload has the bytes that `found` was read from, but for what the chain itself puts into a
+/// terminal event.
+pub(super) fn same_bytes(expected: &Payload, found: &Payload, bytes: &bytes::Bytes) -> bool {
+    let encoded = match (expected, found) {
+        (Payload::RunCompleted(expected), Payload::RunCompleted(found)) => {
             let (merkle_root, log_size) = (found.merkle_root.clone(), found.log_size);
-            Payload::RunCompleted(payload::RunCompleted { merkle_root, log_size, ..body })
+            Payload::RunCompleted(payload::RunCompleted { merkle_root, log_size, ..expected.clone() }).encode()
         }
-        (Payload::RunFailed(body), Payload::RunFailed(found)) => {
+        (Payload::RunFailed(expected), Payload::RunFailed(found)) => {
             let (merkle_root, log_size) = (found.merkle_root.clone(), found.log_size);
-            Payload::RunFailed(payload::RunFailed { merkle_root, log_size, ..body })
+            Payload::RunFailed(payload::RunFailed { merkle_root, log_size, ..expected.clone() }).encode()
         }
-        (expected, _) => expected,
+        (expected, _) => expected.encode(),
     };
-    expected.encode() == *bytes
+    encoded == *bytes
 }
 
 fn texts(blocks: &[&Block]) -> String {
