@@ -324,7 +324,9 @@ impl From<HistoryError> for CliError {
     fn from(err: HistoryError) -> Self {
         match err {
             HistoryError::Store(err) => err.into(),
-            err @ HistoryError::Fold { .. } => worded(err).hint("look at it with `r1 log show`, check it with `r1 log validate`"),
+            err @ HistoryError::Fold { .. } => {
+                worded(err).hint("look at it with `r1 log show`, check it with `r1 log validate`")
+            }
             err @ HistoryError::TooDeep { .. } => worded(err),
         }
     }
@@ -344,7 +346,9 @@ impl From<EngineError> for CliError {
             EngineError::Writer(err) => err.into(),
             EngineError::Store(err) => err.into(),
             EngineError::NoRandomness(err) => err.into(),
-            err @ EngineError::LeaseLost => worded(err).hint("see how it stands with `r1 runs`, go on with `r1 resume`"),
+            err @ EngineError::LeaseLost => {
+                worded(err).hint("see how it stands with `r1 runs`, go on with `r1 resume`")
+            }
             err @ (EngineError::Held | EngineError::Ended | EngineError::Recorded) => worded(err),
         }
     }

@@ -95,7 +95,8 @@ async fn answer(args: &Args, given: &str, pending: Vec<Pending>, workshop: &Work
         Holds::Session => Scope::Session,
     };
     let comment = args.comment.as_deref().unwrap_or_default();
-    let state = command(&workshop.engine, &found.run, ask::resolve(&found.request, decision, comment, scope, None)).await?;
+    let state =
+        command(&workshop.engine, &found.run, ask::resolve(&found.request, decision, comment, scope, None)).await?;
     let word = if args.reject { "rejected" } else { "approved" };
     if args.json {
         print_json(&json!({
@@ -147,9 +148,9 @@ async fn ask(
 ) -> Result<Option<Command>, CliError> {
     let input = request.input.clone().unwrap_or_default();
     let mut desk = Desk::new(Attendance::Person);
-    desk.ask(request);
+    desk.ask(request, String::new());
     loop {
-        out.write_all(desk.prompt().unwrap_or_default().as_bytes())?;
+        out.write_all(desk.prompt(false).unwrap_or_default().as_bytes())?;
         out.flush()?;
         let Some(line) = keyboard.line().await else { return Ok(None) };
         match desk.reply(&line) {

@@ -95,7 +95,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let workshop = Workshop::create(context, &config, SandboxMode::Auto).await?;
     let mut stage = Stage { out: output::stdout(), pace, acts: 0 };
     stage.line(&format!("{DIM}A small project with a failing test is in {}.{DIM:#}", directory.display()))?;
-    stage.line(&format!("{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"))?;
+    stage.line(&format!(
+        "{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"
+    ))?;
     stage.line(&format!("{DIM}its tools, the files and the programs are real.{DIM:#}"))?;
     stage.heading("The agent works, and every step goes into a log").await?;
     let new = new_run(&directory, &workshop.machine, pace).await?;
@@ -185,14 +187,15 @@ impl Stage {
 
     fn whats_next(&mut self, directory: &Path, exit: Exit) -> Result<(), CliError> {
         writeln!(self.out, "\n{BOLD}What to try next{BOLD:#}")?;
-        let mut hint = |command: &str, meaning: &str| writeln!(self.out, "  {NAME}{command:<44}{NAME:#}  {DIM}{meaning}{DIM:#}");
+        let mut hint =
+            |command: &str, meaning: &str| writeln!(self.out, "  {NAME}{command:<44}{NAME:#}  {DIM}{meaning}{DIM:#}");
         if exit != Exit::Ok {
             hint("r1 resume last", "go on where the agent stopped")?;
         }
         hint("r1 log show last", "every event of the run")?;
         hint("r1 replay last", "every decision once more")?;
         hint("r1 log proof last --seq 7", "prove one event without showing the others")?;
-        hint("r1 fork last --at 20 -m \"explain it first\"", "go another way from there")?;
+        hint("r1 log export last -o run.cborseq", "take it elsewhere, byte for byte")?;
         hint("r1 run \"…\" --provider anthropic --model NAME", "a real task in your own project")?;
         writeln!(self.out, "{DIM}  The project stays in {}.{DIM:#}", directory.display())?;
         Ok(self.out.flush()?)
@@ -288,7 +291,8 @@ impl Show<'_> {
             self.stage.line(tampering.description())?;
             let found = match finding {
                 Some(found) => {
-                    let text = one_line(&found.message, follow::look(false, false).width.unwrap_or(120).saturating_sub(30));
+                    let text =
+                        one_line(&found.message, follow::look(false, false).width.unwrap_or(120).saturating_sub(30));
                     format!("  {BAD}found{BAD:#}  {NAME}{}{NAME:#}: {text}", found.code)
                 }
                 None => format!("  {BAD}not found{BAD:#}"),

@@ -104,7 +104,9 @@ fn table(a: &Story, b: &Story) -> Vec<(&'static str, String, String)> {
         row("turns", |story| story.tally.turns.to_string()),
         row("tools", |story| tools(story)),
         row("files", |story| if story.files.is_empty() { "none".into() } else { join(&story.files) }),
-        row("tokens in", |story| grouped(story.tally.input_tokens + story.tally.cache_read_tokens + story.tally.cache_write_tokens)),
+        row("tokens in", |story| {
+            grouped(story.tally.input_tokens + story.tally.cache_read_tokens + story.tally.cache_write_tokens)
+        }),
         row("tokens out", |story| grouped(story.tally.output_tokens)),
         row("cost", |story| usd(story.tally.cost_micros_usd)),
         row("took", |story| duration(story.tally.duration_ms())),
@@ -113,10 +115,14 @@ fn table(a: &Story, b: &Story) -> Vec<(&'static str, String, String)> {
 }
 
 fn tools(story: &Story) -> String {
-    let counted: Vec<_> = story.tools.iter().map(|(tool, times)| match times {
-        1 => tool.clone(),
-        times => format!("{tool} ×{times}"),
-    }).collect();
+    let counted: Vec<_> = story
+        .tools
+        .iter()
+        .map(|(tool, times)| match times {
+            1 => tool.clone(),
+            times => format!("{tool} ×{times}"),
+        })
+        .collect();
     if counted.is_empty() { "none".into() } else { counted.join(", ") }
 }
 
@@ -125,7 +131,9 @@ fn join(files: &std::collections::BTreeSet<String>) -> String {
 }
 
 fn as_json(a: &Story, b: &Story, parted: Option<usize>) -> Value {
-    let step = |step: Option<&Step>| step.map(|Step { seq, kind, what }| json!({ "seq": seq, "kind": kind.as_str(), "what": what }));
+    let step = |step: Option<&Step>| {
+        step.map(|Step { seq, kind, what }| json!({ "seq": seq, "kind": kind.as_str(), "what": what }))
+    };
     let facts = |story: &Story| {
         json!({
             "run_id": story.run,

@@ -22,8 +22,9 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args) -> Result<Exit, CliError> {
     let path = args.workspace.join("r1.toml");
     let failed = |err: std::io::Error| match err.kind() {
-        std::io::ErrorKind::AlreadyExists => CliError::new(format!("{} is there already", path.display()))
-            .hint("edit it, or move it away first"),
+        std::io::ErrorKind::AlreadyExists => {
+            CliError::new(format!("{} is there already", path.display())).hint("edit it, or move it away first")
+        }
         _ => CliError::new(format!("cannot write {}", path.display())).because(err),
     };
     let mut file = std::fs::File::create_new(&path).map_err(failed)?;

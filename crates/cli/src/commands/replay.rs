@@ -147,12 +147,8 @@ mod tests {
             found: side("no rule"),
             differences,
         };
-        let unexpected = Divergence {
-            kind: DivergenceKind::Unexpected,
-            expected: None,
-            differences: Vec::new(),
-            ..differs.clone()
-        };
+        let unexpected =
+            Divergence { kind: DivergenceKind::Unexpected, expected: None, differences: Vec::new(), ..differs.clone() };
         let report = |divergence| Report { events: 20, compared: 9, divergence };
         insta::assert_snapshot!("replay_same", plain(&report(None)));
         insta::assert_snapshot!("replay_differs", plain(&report(Some(differs))));

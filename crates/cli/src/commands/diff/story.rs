@@ -119,7 +119,8 @@ impl Story {
             Payload::ToolCallScheduled(call) => {
                 *self.tools.entry(call.tool.clone()).or_default() += u64::from(call.attempt <= 1);
                 let given = json::from_raw(&call.args);
-                let input = if given.is_null() { self.inputs.get(&call.call_id).cloned().unwrap_or_default() } else { given };
+                let input =
+                    if given.is_null() { self.inputs.get(&call.call_id).cloned().unwrap_or_default() } else { given };
                 self.step(seq, StepKind::Called, &format!("{} {input}", call.tool));
             }
             Payload::ToolCallCompleted(done) => self.step(seq, StepKind::Got, &plain(&json::from_raw(&done.result))),

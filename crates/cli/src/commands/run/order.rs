@@ -41,8 +41,11 @@ impl Order {
         let workspace = workspace(args.workspace.as_deref())?;
         let config = settings::load(context, &workspace, flags(args))?;
         if config.run.workspace != WorkspaceMode::InPlace {
-            return Err(CliError::new(format!("`run.workspace = \"{}\"` is not for runs of one's own", config.run.workspace))
-                .hint("`r1 run` works in the directory itself: leave it out, or set it to \"in_place\""));
+            return Err(CliError::new(format!(
+                "`run.workspace = \"{}\"` is not for runs of one's own",
+                config.run.workspace
+            ))
+            .hint("`r1 run` works in the directory itself: leave it out, or set it to \"in_place\""));
         }
         let (provider, model) = provider_and_model(args, &config)?;
         provider::open(&provider, &environment::variable)?;
@@ -161,7 +164,8 @@ impl From<Approve> for ApprovalMode {
 
 /// What the model is told where the user says nothing else.
 pub(in crate::commands) fn usual_prompt(workspace: &Path, spec: &RunSpec) -> String {
-    let instructions = ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| std::fs::read_to_string(workspace.join(name)).ok());
+    let instructions =
+        ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| std::fs::read_to_string(workspace.join(name)).ok());
     let date = jiff::Zoned::now().date().to_string();
     system_prompt(&Surroundings {
         workspace: &workspace.to_string_lossy(),
@@ -216,7 +220,8 @@ fn read_text(path: &Path) -> Result<String, CliError> {
 }
 
 fn attachment(path: &Path) -> Result<Attachment, CliError> {
-    let content = std::fs::read(path).map_err(|err| CliError::new(format!("cannot read {}", path.display())).because(err))?;
+    let content =
+        std::fs::read(path).map_err(|err| CliError::new(format!("cannot read {}", path.display())).because(err))?;
     let name = path.file_name().map_or_else(|| "attachment".into(), |name| name.to_string_lossy().into_owned());
     let mime = mime(path, &content);
     Ok(Attachment { name, mime: mime.into(), content: content.into() })
@@ -245,7 +250,11 @@ pub(in crate::commands) fn dollars(text: &str) -> Result<u64, String> {
     }
     let micros: u64 = format!("{fraction:0<6}").parse().map_err(|_| wrong())?;
     let whole: u64 = whole.parse().map_err(|_| wrong())?;
-    whole.checked_mul(1_000_000).and_then(|whole| whole.checked_add(micros)).filter(|micros| *micros > 0).ok_or_else(wrong)
+    whole
+        .checked_mul(1_000_000)
+        .and_then(|whole| whole.checked_add(micros))
+        .filter(|micros| *micros > 0)
+        .ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -149,7 +149,8 @@ impl Call {
             (Some(_), "tool") => exit_words(self.exited.as_ref()),
             _ => failed.error.clone(),
         };
-        let again = if failed.outcome.as_deref() == Some("unknown") && !failed.r#final { ", it is made again" } else { "" };
+        let again =
+            if failed.outcome.as_deref() == Some("unknown") && !failed.r#final { ", it is made again" } else { "" };
         let time = self.time(failed.duration_ms);
         let style = if failed.error_type == "tool" { NOTICE } else { BAD };
         self.end(&format!("{style}✗{style:#} {}{again} {time}", one_line(&said, 160)), page);
@@ -203,7 +204,8 @@ impl Call {
         }
         self.headed = true;
         page.begin(Block::Calls(self.turn));
-        let mut lines = headline(&self.input).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
+        let mut lines =
+            headline(&self.input).unwrap_or_default().lines().map(str::to_owned).collect::<Vec<_>>().into_iter();
         let name = &self.tool;
         let room = self.taken() + name.chars().count() + 2;
         let mut first = page.fold(&lines.next().unwrap_or_default(), room).into_iter();
@@ -253,7 +255,13 @@ pub(super) fn headline(input: &Value) -> Option<String> {
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
     let listed = |key: &str| {
         let items = input.get(key)?.as_array()?;
-        Some(items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), Into::into)).collect::<Vec<_>>().join(" "))
+        Some(
+            items
+                .iter()
+                .map(|item| item.as_str().map_or_else(|| item.to_string(), Into::into))
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     };
     if let Some(pattern) = text("pattern") {
         return Some(match text("path") {

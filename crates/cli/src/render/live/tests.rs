@@ -64,7 +64,8 @@ fn said(block_index: u64, text: &str) -> Payload {
 
 fn proposed(id: &str, tool: &str, input: Value) -> Payload {
     let Value::Object(input) = input else { panic!("{input}") };
-    AssistantToolCallProposed { tool_call_id: id.into(), tool_name: tool.into(), input, ..Default::default() }.to_payload()
+    AssistantToolCallProposed { tool_call_id: id.into(), tool_name: tool.into(), input, ..Default::default() }
+        .to_payload()
 }
 
 fn invoked(id: &str, tool: &str, kind: &str) -> Payload {
@@ -149,7 +150,8 @@ fn a_run_reads_like_a_story() {
         }
         .to_payload(),
         invoked("c2", "edit", "edit"),
-        ToolEditProposed { tool_call_id: "c2".into(), patch_artifact_id: "art_1".into(), ..Default::default() }.to_payload(),
+        ToolEditProposed { tool_call_id: "c2".into(), patch_artifact_id: "art_1".into(), ..Default::default() }
+            .to_payload(),
         completed("c2", "add.sh: +1 −1"),
         turn(2),
         said(0, "Fixed: it subtracted.\n\nThe test passes now."),
