@@ -81,9 +81,8 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 }
             }
             line = keyboard.line(), if screen.asks() && patience.is_none_or(|at| Instant::now() < at) => {
-                match screen.typed(line)? {
-                    Some(answer) => { send(&mut commands, workshop, run, answer); }
-                    None => {}
+                if let Some(answer) = screen.typed(line)? {
+                    send(&mut commands, workshop, run, answer);
                 }
             }
             () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {

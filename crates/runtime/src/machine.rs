@@ -16,10 +16,13 @@ use crate::sandbox::{Sandbox, SandboxConfig, SandboxMode, SandboxUnavailable, Wo
 use crate::tool::{Tool, ToolSpec, builtin, web_search};
 use crate::workspace::Workspace;
 
+/// Looks up a variable of this process.
+pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// What a machine offers to runs. Whoever starts the process reads it from flags, environment and files.
 pub struct Machine {
     /// The variables of this process, for keys of providers. Programs do not see them.
-    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub environment: Variables,
     /// The variables that MCP servers may be given, by name.
     pub server_env: BTreeMap<String, String>,
     /// The variables that programs get.
@@ -62,8 +65,7 @@ impl Machine {
         let own = self.own_tools(workspace)?;
         let servers = mcp::connect(servers, &self.server_env, workspace).await;
         let specs = own.into_iter().chain(servers.tools()).map(|tool| tool.spec().clone()).collect();
-        let missing =
-            servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
+        let missing = servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
         servers.close().await;
         Ok((specs, missing))
     }

@@ -7,6 +7,7 @@
 //! Invariants: redacting twice changes nothing more; a text redacted whole and in pieces is the same;
 //! what holds no secret keeps its bytes.
 
+mod anchor;
 mod assignment;
 mod custom;
 mod engine;
@@ -24,6 +25,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use r1_event::Payload;
+use serde_json::Value;
 
 use engine::{Engine, Which};
 pub use key::{RedactionKey, RedactionKeyError};
@@ -46,6 +48,20 @@ impl Redactor {
     #[must_use]
     pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         self.replaced(text, Which::All).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// Takes secrets out of every text in a JSON value.
+    pub fn json(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(clean) = self.text(text) {
+                    *text = clean;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.json(item)),
+            Value::Object(entries) => entries.values_mut().for_each(|entry| self.json(entry)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// The payload without secrets; the places are named in its `redacted_paths`. One without secrets
@@ -104,7 +120,4 @@ pub enum RedactorError {
         #[source]
         source: regex::Error,
     },
-    /// The registered secrets do not fit into one automaton.
-    #[error("there are too many secrets to look for; register fewer or shorter ones")]
-    TooManySecrets,
 }

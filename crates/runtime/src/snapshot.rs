@@ -50,10 +50,10 @@ impl Snapshots {
         let repository = self.repository(workspace);
         if !repository.join("HEAD").exists() {
             std::fs::create_dir_all(&self.root).ok()?;
-            git(&repository, workspace).args(["init", "--quiet", "--bare"]).arg(&repository).run().await.ok()?;
+            init(&repository).run().await.ok()?;
         }
         git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
-        let tree = git(&repository, workspace).arg("write-tree").run().await.ok()?;
+        let tree = git(&repository, workspace).args(["write-tree"]).run().await.ok()?;
         // A reference keeps the tree from being collected.
         let kept = format!("refs/r1/{tree}");
         git(&repository, workspace).args(["update-ref", &kept, &tree]).run().await.ok()?;
@@ -95,8 +95,22 @@ impl Snapshots {
     }
 }
 
-/// A git command that sees R1's repository and the workspace, and nobody's settings or hooks.
+/// Makes a repository of R1's own.
+fn init(repository: &Path) -> Git {
+    let mut command = plain_git();
+    command.args(["init", "--quiet", "--bare"]).arg(repository);
+    Git(command)
+}
+
+/// A git command that sees R1's repository and the workspace.
 fn git(repository: &Path, workspace: &Path) -> Git {
+    let mut command = plain_git();
+    command.env("GIT_DIR", repository).env("GIT_WORK_TREE", workspace).current_dir(workspace);
+    Git(command)
+}
+
+/// git with nobody's settings and hooks.
+fn plain_git() -> Command {
     let mut command = Command::new("git");
     for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"] {
         command.env_remove(name);
@@ -104,25 +118,17 @@ fn git(repository: &Path, workspace: &Path) -> Git {
     command
         .env("GIT_CONFIG_NOSYSTEM", "1")
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_DIR", repository)
-        .env("GIT_WORK_TREE", workspace)
         .env("GIT_OPTIONAL_LOCKS", "0")
         .args(["-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fsmonitor=false"])
         .args(["-c", "gc.auto=0", "-c", "advice.addEmbeddedRepo=false"])
-        .current_dir(workspace)
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    Git(command)
+    command
 }
 
 struct Git(Command);
 
 impl Git {
-    fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
-        self.0.arg(arg);
-        self
-    }
-
     fn args<const N: usize>(mut self, args: [&str; N]) -> Self {
         self.0.args(args);
         self

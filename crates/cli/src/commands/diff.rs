@@ -81,7 +81,7 @@ fn text(a: &Story, b: &Story, parted: Option<usize>) -> String {
     out.push('\n');
     for (name, of_a, of_b) in table(a, b) {
         let mark = if of_a == of_b { " " } else { "≠" };
-        out.push_str(&format!("{BAD}{mark}{BAD:#} {DIM}{name:<11}{DIM:#} {of_a:<34}  {of_b}").trim_end());
+        out.push_str(format!("{BAD}{mark}{BAD:#} {DIM}{name:<11}{DIM:#} {of_a:<34}  {of_b}").trim_end());
         out.push('\n');
     }
     out
@@ -102,7 +102,7 @@ fn table(a: &Story, b: &Story) -> Vec<(&'static str, String, String)> {
         row("status", |story| story.status.clone()),
         row("model", |story| story.model.clone()),
         row("turns", |story| story.tally.turns.to_string()),
-        row("tools", |story| tools(story)),
+        row("tools", tools),
         row("files", |story| if story.files.is_empty() { "none".into() } else { join(&story.files) }),
         row("tokens in", |story| {
             grouped(story.tally.input_tokens + story.tally.cache_read_tokens + story.tally.cache_write_tokens)

@@ -169,7 +169,7 @@ fn timestamp(at: UnixNanos) -> String {
 /// The run's 128 bits as a UUID.
 fn session_id(run: &RunId) -> String {
     run.ulid_text()
-        .and_then(|text| ulid::Ulid::from_string(&text).ok())
+        .and_then(|text| ulid::Ulid::from_string(text).ok())
         .map(|ulid| hyphenated(ulid.0))
         .unwrap_or_default()
 }

@@ -11,6 +11,8 @@ use crate::kind::Kind;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairing {
     turn: Option<(String, u64)>,
+    /// A turn whose last attempt failed: an answer of a session may still say that it is over.
+    failed: Option<String>,
     calls: BTreeMap<Call, u64>,
 }
 
@@ -18,7 +20,7 @@ impl Pairing {
     /// What was open where a log was pruned.
     pub(super) fn restored(turn: Option<String>, calls: &[(String, u32, Seq)], at: Seq) -> Self {
         let calls = calls.iter().map(|(id, attempt, seq)| (Call { id: id.clone(), attempt: *attempt }, seq.get()));
-        Self { turn: turn.map(|turn| (turn, at.get())), calls: calls.collect() }
+        Self { turn: turn.map(|turn| (turn, at.get())), failed: None, calls: calls.collect() }
     }
 
     pub(super) fn turn_started(&mut self, seq: u64, turn_id: String, findings: &mut Vec<Finding>) {
@@ -30,11 +32,15 @@ impl Pairing {
             ));
         }
         self.turn = Some((turn_id, seq));
+        self.failed = None;
     }
 
-    /// A model call ended: it must be the open turn's.
+    /// A model call ended: it must be the open turn's, or say that the one that just failed is over.
     pub(super) fn turn_completed(&mut self, seq: u64, turn_id: &str, findings: &mut Vec<Finding>) {
-        self.close_turn(seq, turn_id, findings);
+        let failed = self.failed.take();
+        if self.turn.is_some() || failed.as_deref() != Some(turn_id) {
+            self.close_turn(seq, turn_id, findings);
+        }
     }
 
     /// A budget trip or a failed attempt closes the open turn, if there is one; it may name none.
@@ -43,6 +49,7 @@ impl Pairing {
             self.close_turn(seq, turn_id, findings);
         }
         self.turn = None;
+        self.failed = Some(turn_id.to_owned()).filter(|turn| !turn.is_empty());
     }
 
     fn close_turn(&mut self, seq: u64, turn_id: &str, findings: &mut Vec<Finding>) {

@@ -29,19 +29,17 @@ impl RunState {
         let preamble = self.preamble_slices();
         let mut messages = self.conversation.messages().as_ref().clone();
         let touchable = messages.len().saturating_sub(KEPT);
-        let mut compacted = Conversation::rebuilt(&preamble, messages.clone());
-        let mut size = compacted.estimated_tokens();
-        for at in 0..touchable {
+        let mut size = Conversation::rebuilt(&preamble, messages.clone()).estimated_tokens();
+        for message in messages.iter_mut().take(touchable) {
             if size <= goal {
                 break;
             }
-            size = size.saturating_sub(drop_results(&mut messages[at]));
+            size = size.saturating_sub(drop_results(message));
         }
         if size > goal {
             drop_exchanges(&mut messages, touchable);
         }
-        compacted = Conversation::rebuilt(&preamble, messages);
-        compacted
+        Conversation::rebuilt(&preamble, messages)
     }
 }
 

@@ -81,9 +81,12 @@ async fn leave(engine: &Engine, run: &RunId, tools: &Toolset, command: &Command)
             // Done, or refused by the state that the worker saw: the state of now tells which.
             let state = load(store, run).await?;
             return match respond(&state, tools, command) {
-                Err(Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended) => Ok(state),
+                // What was asked for is so now, or it could be asked for again.
+                Err(
+                    Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended | Refusal::NothingToInterrupt,
+                )
+                | Ok(_) => Ok(state),
                 Err(refusal) => Err(refusal.into()),
-                Ok(_) => Ok(state),
             };
         }
         let next = store.head(run).await?.map_or(r1_event::Seq::FIRST, |head| head.next);
@@ -106,24 +109,14 @@ fn without_secrets(engine: &Engine, mut command: Command) -> Command {
         Command::Resolve { comment, edited_input, .. } => {
             *comment = redactor.text(comment).into_owned();
             if let Some(input) = edited_input {
-                redact_strings(redactor, input);
+                redactor.json(input);
             }
         }
         Command::Cancel { reason, .. } | Command::Interrupt { reason, .. } => {
             *reason = redactor.text(reason).into_owned();
         }
-        Command::Record { events } => events.iter_mut().for_each(|(_, data)| redact_strings(redactor, data)),
+        Command::Record { events } => events.iter_mut().for_each(|(_, data)| redactor.json(data)),
         Command::Release { .. } => {}
     }
     command
-}
-
-fn redact_strings(redactor: &crate::redact::Redactor, value: &mut serde_json::Value) {
-    use serde_json::Value;
-    match value {
-        Value::String(text) => *text = redactor.text(text).into_owned(),
-        Value::Array(items) => items.iter_mut().for_each(|item| redact_strings(redactor, item)),
-        Value::Object(entries) => entries.values_mut().for_each(|entry| redact_strings(redactor, entry)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }

@@ -133,13 +133,16 @@ impl From<ChainError> for CreateError {
 }
 
 /// Makes a run. It is durable, and in the queue, when this returns.
-pub async fn create(engine: &Engine, new: NewRun, allow_unknown_price: bool) -> Result<RunId, CreateError> {
+pub async fn create(engine: &Engine, mut new: NewRun, allow_unknown_price: bool) -> Result<RunId, CreateError> {
     if new.prompt.trim().is_empty() && new.origin.is_none() {
         return Err(CreateError::EmptyPrompt);
     }
     if new.spec.budget.micros_usd > 0 && new.spec.price.is_none() && !allow_unknown_price {
         return Err(CreateError::UnknownPrice { model: new.model });
     }
+    // Before they are hashed: the hashes are of what the log has.
+    new.system_prompt = engine.redactor().text(&new.system_prompt).into_owned();
+    new.spec.params.values_mut().for_each(|value| engine.redactor().json(value));
     let mut blobs = Vec::new();
     for attachment in &new.attachments {
         let content = attachment.content.clone();

@@ -120,7 +120,10 @@ impl Job {
             Failure::Cancelled => ("cancelled", None, None),
         };
         let (mcp_server, mcp_tool) = self.mcp();
+        // The server answered, and its answer is that the tool failed.
+        let told = mcp_server.is_some() && error.failure == Failure::Tool && error.output.is_some();
         Payload::ToolCallFailed(payload::ToolCallFailed {
+            result_state: told.then(|| "tool_error".into()),
             call_id: self.call.call_id.clone(),
             error: error.message,
             error_type: error_type.into(),

@@ -80,7 +80,7 @@ struct Ending {
 /// What a task brings back.
 enum Work {
     Answer(Answered),
-    Event(Payload),
+    Event(Box<Payload>),
 }
 
 impl<'e> Runner<'e> {
@@ -259,14 +259,14 @@ impl<'e> Runner<'e> {
             Effect::Prepare { call_id } => {
                 let (job, context) = (self.job(call_id), self.context(cancel.clone()));
                 match job {
-                    Some(job) => self.tasks.spawn(async move { Work::Event(job.prepare(context).await) }),
+                    Some(job) => self.tasks.spawn(async move { Work::Event(Box::new(job.prepare(context).await)) }),
                     None => return,
                 }
             }
             Effect::Run { call_id, .. } => {
                 let (job, context, names) = (self.job(call_id), self.context(cancel.clone()), self.tool_names.clone());
                 match job {
-                    Some(job) => self.tasks.spawn(async move { Work::Event(job.run(context, names).await) }),
+                    Some(job) => self.tasks.spawn(async move { Work::Event(Box::new(job.run(context, names).await)) }),
                     None => return,
                 }
             }
@@ -275,7 +275,7 @@ impl<'e> Runner<'e> {
                 let at_sequence = self.state.last.get() - 1;
                 self.tasks.spawn(async move {
                     let workspace_revision = snapshots.save(workspace.root()).await;
-                    Work::Event(checkpoint(at_sequence, workspace_revision))
+                    Work::Event(Box::new(checkpoint(at_sequence, workspace_revision)))
                 })
             }
             Effect::Delay { .. } => return,
@@ -353,11 +353,11 @@ impl<'e> Runner<'e> {
             (Effect::Run { call_id, .. }, Some(Work::Event(event))) => {
                 // A call that was closed meanwhile has its end in the log already.
                 let open = self.state.call(&call_id).is_some_and(|call| matches!(call.stage, Stage::Running { .. }));
-                if open { self.input(event).await } else { Ok(()) }
+                if open { self.input(*event).await } else { Ok(()) }
             }
             (Effect::Prepare { call_id }, Some(Work::Event(event))) => {
                 let waits = self.state.call(&call_id).is_some_and(|call| call.prepared.is_none());
-                if waits { self.input(event).await } else { Ok(()) }
+                if waits { self.input(*event).await } else { Ok(()) }
             }
             (Effect::Prepare { call_id }, None) => {
                 self.input(Payload::SideEffectRecorded(payload::SideEffectRecorded {
@@ -370,7 +370,7 @@ impl<'e> Runner<'e> {
                 }))
                 .await
             }
-            (Effect::Checkpoint, Some(Work::Event(event))) => self.input(event).await,
+            (Effect::Checkpoint, Some(Work::Event(event))) => self.input(*event).await,
             (Effect::Checkpoint, _) => self.input(checkpoint(self.state.last.get() - 1, None)).await,
             (_, _) => Ok(()),
         }

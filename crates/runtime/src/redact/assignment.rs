@@ -1,5 +1,6 @@
 //! Values that a name, a header or a URL gives away.
 
+use super::entropy;
 use super::look::{Class, JUDGED, Look, NeedMore, Reached};
 use super::name::{self, Strength};
 use super::plausible::{Form, is_plausible};
@@ -10,37 +11,58 @@ pub(super) const NAME_ANCHORS: [&str; 6] = ["key", "token", "secret", "pass", "p
 /// The longest name, on either side of its anchor.
 const NAME_REACH: usize = 40;
 
-/// A name around the anchor that `look` stands at, and what it says.
+/// A name around the anchor that `look` stands at.
 pub(super) struct Named<'a> {
     name: &'a [u8],
-    strength: Strength,
     /// Behind the name.
     look: Look<'a>,
     start: usize,
 }
 
+/// What a name gives away.
+pub(super) enum GivenAway {
+    /// The value that it is given.
+    Value(Reached),
+    /// Random text beside it.
+    Nearby(Reached),
+}
+
 impl<'a> Named<'a> {
-    /// The name around an anchor of `anchor` bytes; `None` if it is not a secret's.
-    pub(super) fn around(mut look: Look<'a>, anchor: usize) -> Result<Option<Self>, NeedMore> {
+    /// The name around an anchor of `anchor` bytes.
+    pub(super) fn around(mut look: Look<'a>, anchor: usize) -> Result<Self, NeedMore> {
         let before = look.before(look.position());
         let head = before.iter().rev().take(NAME_REACH).take_while(|byte| Class::Name.contains(**byte)).count();
         let start = look.position() - head;
         look.advance(anchor);
         look.run(Class::Name, NAME_REACH)?;
-        let name = look.taken(start);
-        Ok(name::strength(name).map(|strength| Self { name, strength, look, start }))
+        Ok(Self { name: look.taken(start), look, start })
     }
 
-    /// Where the name ends.
-    pub(super) const fn behind(&self) -> Look<'a> {
-        self.look
+    /// What it gives away, if it is a secret's name. Most words with an anchor in them are not, and most
+    /// that are stand alone: what is cheap to see is looked at first.
+    pub(super) fn find(&self) -> Result<Option<GivenAway>, NeedMore> {
+        match self.look_behind() {
+            // What follows an ordinary name does not matter.
+            Err(NeedMore) if name::strength(self.name).is_none() => Ok(None),
+            found => found,
+        }
+    }
+
+    fn look_behind(&self) -> Result<Option<GivenAway>, NeedMore> {
+        let mut look = self.look;
+        if let Some(given) = self.separator(&mut look)? {
+            let Some(strength) = name::strength(self.name) else { return Ok(None) };
+            if let Some(value) = self.value(look, given, strength)? {
+                return Ok(Some(GivenAway::Value(value)));
+            }
+        }
+        let nearby = entropy::find(self.look)?.filter(|_| name::strength(self.name).is_some());
+        Ok(nearby.map(GivenAway::Nearby))
     }
 
     /// The value that is given to it: `NAME=value`, `name: value`, `"name": "value"`, `--name value`,
     /// `<name>value`.
-    pub(super) fn value(&self) -> Result<Option<Reached>, NeedMore> {
-        let mut look = self.look;
-        let Some(given) = self.separator(&mut look)? else { return Ok(None) };
+    fn value(&self, mut look: Look<'a>, given: Given, strength: Strength) -> Result<Option<Reached>, NeedMore> {
         // The prefix letters of Python and Rust strings belong to the quote.
         let mut ahead = look;
         if matches!(ahead.peek()?, Some(b'b' | b'r' | b'f' | b'u')) {
@@ -52,43 +74,24 @@ impl<'a> Named<'a> {
         match look.peek()? {
             Some(quote @ (b'"' | b'\'' | b'`')) => {
                 look.advance(1);
-                self.quoted(look, quote)
+                quoted(look, quote, strength)
             }
             Some(b'\\') => {
                 look.advance(1);
                 if matches!(look.peek()?, Some(b'"' | b'\'')) {
                     look.advance(1);
-                    self.run(look, Class::Escaped, Form::Quoted)
+                    bare(look, Class::Escaped, strength, Form::Quoted)
                 } else {
                     Ok(None)
                 }
             }
             _ => match given {
-                Given::Tight if self.is_in_capitals() => self.run(look, Class::ShellWord, Form::Setting),
-                Given::Tight => self.run(look, Class::Bare, Form::Tight),
-                Given::Flag => self.run(look, Class::ShellWord, Form::Setting),
-                Given::Loose => self.run(look, Class::Bare, Form::Loose),
+                Given::Tight if self.is_in_capitals() => bare(look, Class::ShellWord, strength, Form::Setting),
+                Given::Tight => bare(look, Class::Bare, strength, Form::Tight),
+                Given::Flag => bare(look, Class::ShellWord, strength, Form::Setting),
+                Given::Loose => bare(look, Class::Bare, strength, Form::Loose),
             },
         }
-    }
-
-    fn quoted(&self, mut look: Look<'a>, quote: u8) -> Result<Option<Reached>, NeedMore> {
-        let start = look.position();
-        take_quoted(&mut look, quote, JUDGED)?;
-        if !is_plausible(look.taken(start), self.strength, Form::Quoted) {
-            return Ok(None);
-        }
-        take_quoted(&mut look, quote, usize::MAX)?;
-        Ok(Some(look.span(start, Class::Quoted(quote))))
-    }
-
-    fn run(&self, mut look: Look<'a>, class: Class, form: Form) -> Result<Option<Reached>, NeedMore> {
-        let start = look.position();
-        if !is_plausible(look.run(class, JUDGED)?, self.strength, form) {
-            return Ok(None);
-        }
-        look.run(class, usize::MAX)?;
-        Ok(Some(look.span(start, class)))
     }
 
     /// Moves `look` to the value, if one is given.
@@ -141,6 +144,25 @@ impl<'a> Named<'a> {
     fn is_in_capitals(&self) -> bool {
         self.name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
     }
+}
+
+fn quoted(mut look: Look<'_>, quote: u8, strength: Strength) -> Result<Option<Reached>, NeedMore> {
+    let start = look.position();
+    take_quoted(&mut look, quote, JUDGED)?;
+    if !is_plausible(look.taken(start), strength, Form::Quoted) {
+        return Ok(None);
+    }
+    take_quoted(&mut look, quote, usize::MAX)?;
+    Ok(Some(look.span(start, Class::Quoted(quote))))
+}
+
+fn bare(mut look: Look<'_>, class: Class, strength: Strength, form: Form) -> Result<Option<Reached>, NeedMore> {
+    let start = look.position();
+    if !is_plausible(look.run(class, JUDGED)?, strength, form) {
+        return Ok(None);
+    }
+    look.run(class, usize::MAX)?;
+    Ok(Some(look.span(start, class)))
 }
 
 /// Takes about `most` bytes up to the closing quote; an escaped one does not close.

@@ -2,14 +2,13 @@
 
 use std::fmt;
 
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, Input};
-
-use super::assignment::{self, Named};
+use super::anchor::Anchors;
+use super::assignment::{self, GivenAway, Named};
 use super::custom::Custom;
 use super::key::{Mark, RedactionKey};
 use super::known::{self, Form, Secrets};
 use super::look::{Look, NeedMore, Reached};
-use super::{RedactorError, entropy, token};
+use super::{RedactorError, token};
 
 /// Who found a secret; of several, the first here gives the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,10 +101,9 @@ pub(super) struct Engine {
     pub(super) key: RedactionKey,
     custom: Custom,
     forms: Vec<Form>,
+    /// What the finder's places mean.
     anchors: Vec<Anchor>,
-    automaton: AhoCorasick,
-    /// The anchors' texts in lower case, sorted.
-    texts: Vec<Vec<u8>>,
+    finder: Anchors,
 }
 
 impl Engine {
@@ -123,47 +121,41 @@ impl Engine {
             (assignment::COOKIE.as_bytes(), Anchor::Cookie),
             (assignment::SCHEME_END.as_bytes(), Anchor::UserInfo),
         ]);
-        let automaton = AhoCorasickBuilder::new()
-            .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(table.iter().map(|(text, _)| text))
-            .map_err(|_| RedactorError::TooManySecrets)?;
-        let mut texts: Vec<_> = table.iter().map(|(text, _)| text.to_ascii_lowercase()).collect();
-        texts.sort();
+        let finder = Anchors::new(table.iter().map(|(text, _)| *text));
         let anchors = table.iter().map(|(_, anchor)| *anchor).collect();
         let custom = Custom::new(&secrets.custom)?;
-        Ok(Self { key, custom, forms, anchors, automaton, texts })
+        Ok(Self { key, custom, forms, anchors, finder })
     }
 
     /// Finds the secrets whose anchors stand at `from` or later; up to `covered`, earlier ones reach. If
     /// the text is not `complete`, what begins at the result's `undecided` or later is to be looked for
     /// again when there is more.
     pub(super) fn scan(&self, bytes: &[u8], from: usize, covered: usize, complete: bool, which: Which) -> Scan {
-        let end = if complete { bytes.len() } else { self.partial_anchor(bytes, from) };
+        let end = if complete { bytes.len() } else { self.finder.partial(bytes, from) };
         let mut scan = Scan { spans: Vec::new(), undecided: end, covered };
-        let mut hits: Vec<_> = self.automaton.find_overlapping_iter(Input::new(bytes).range(from..)).collect();
-        // By their beginnings, so that what is skipped does not depend on where a stream was cut.
-        hits.sort_unstable_by_key(|hit| (hit.start(), hit.pattern()));
-        for hit in hits.into_iter().take_while(|hit| hit.start() < end) {
-            let anchor = self.anchors[hit.pattern().as_usize()];
-            let is_skipped = which == Which::ContextFree && !anchor.is_context_free()
-                || scan.covered > hit.start() + DEEP && !matches!(anchor, Anchor::Known(_));
-            if is_skipped {
-                continue;
+        self.finder.find(bytes, from, |start, len, index| {
+            if start >= end {
+                return false;
             }
-            let look = Look::new(bytes, hit.start(), complete);
-            match self.look_closer(anchor, look, hit.end() - hit.start()) {
+            let anchor = self.anchors[index];
+            let is_skipped = which == Which::ContextFree && !anchor.is_context_free()
+                || scan.covered > start + DEEP && !matches!(anchor, Anchor::Known(_));
+            if is_skipped {
+                return true;
+            }
+            match self.look_closer(anchor, Look::new(bytes, start, complete), len) {
                 Ok(Some(span)) => {
                     scan.covered = scan.covered.max(span.place.end);
                     scan.spans.push(span);
                 }
                 Ok(None) => {}
                 Err(NeedMore) => {
-                    scan.undecided = hit.start();
-                    break;
+                    scan.undecided = start;
+                    return false;
                 }
             }
-        }
+            true
+        });
         scan
     }
 
@@ -202,30 +194,15 @@ impl Engine {
             Anchor::Shape(at) => named(Detector::Token, token::SHAPES[at].find(look)?),
             Anchor::Jwt => named(Detector::Token, token::find_jwt(look)?),
             Anchor::Pem => named(Detector::Token, token::find_pem(look)?),
-            Anchor::Name => {
-                let Some(name) = Named::around(look, anchor_len)? else { return Ok(None) };
-                match name.value()? {
-                    Some(place) => Some(Span::new(Detector::Assignment, place)),
-                    None => named(Detector::Entropy, entropy::find(name.behind())?),
-                }
-            }
+            Anchor::Name => Named::around(look, anchor_len)?.find()?.map(|given_away| match given_away {
+                GivenAway::Value(place) => Span::new(Detector::Assignment, place),
+                GivenAway::Nearby(place) => Span::new(Detector::Entropy, place),
+            }),
             Anchor::Authorization => named(Detector::Assignment, assignment::find_authorization(look)?),
             Anchor::Bearer => named(Detector::Assignment, assignment::find_bearer(look)?),
             Anchor::Cookie => named(Detector::Assignment, assignment::find_cookie(look)?),
             Anchor::UserInfo => named(Detector::Assignment, assignment::find_userinfo(look)?),
         })
-    }
-
-    /// Where a suffix begins that may become an anchor; the end if none does.
-    fn partial_anchor(&self, bytes: &[u8], from: usize) -> usize {
-        let longest = self.texts.iter().map(Vec::len).max().unwrap_or(0);
-        let start = bytes.len().saturating_sub(longest.saturating_sub(1)).max(from);
-        let tail = bytes[start..].to_ascii_lowercase();
-        let begins_anchor = |suffix: &[u8]| {
-            let at = self.texts.partition_point(|text| text.as_slice() < suffix);
-            self.texts.get(at).is_some_and(|text| text.starts_with(suffix))
-        };
-        (0..tail.len()).find(|at| begins_anchor(&tail[*at..])).map_or(bytes.len(), |at| start + at)
     }
 }
 

@@ -6,7 +6,7 @@ pub(super) const REACH: usize = 8 << 10;
 
 /// How much of a value decides whether it is a secret. Without this bound, text made of nothing but
 /// beginnings of values would be read to the end for each of them.
-pub(super) const JUDGED: usize = 512;
+pub(super) const JUDGED: usize = 160;
 
 /// How far before an anchor its surroundings are looked at.
 pub(super) const LOOK_BACK: usize = 64;

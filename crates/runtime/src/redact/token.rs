@@ -117,13 +117,16 @@ impl Shape {
 /// How the header of every JSON Web Token begins: base64 of `{"`.
 pub(super) const JWT: &str = "eyJ";
 
+/// Headers may name certificates; none is longer.
+const LONGEST_JWT_HEADER: usize = 512;
+
 /// A JSON Web Token: three parts (five if encrypted) of base64 with dots between.
 pub(super) fn find_jwt(mut look: Look<'_>) -> Result<Option<Reached>, NeedMore> {
     let start = look.position();
     if !look.literal(JWT.as_bytes())? || !begins_word(look.before(start)) {
         return Ok(None);
     }
-    if look.run(Class::Url64, JUDGED)?.len() < 8 || look.peek()? != Some(b'.') {
+    if look.run(Class::Url64, LONGEST_JWT_HEADER)?.len() < 8 || look.peek()? != Some(b'.') {
         return Ok(None);
     }
     let rest = look.position();

@@ -5,4 +5,5 @@ mod basics;
 mod going_on;
 mod limits;
 mod seams;
+mod sessions;
 mod stage;

@@ -68,7 +68,7 @@ impl Plain {
         tokio::spawn(connection);
         client.batch_execute(&format!("SET search_path = {}", schema())).await.expect("a schema");
         let run = fixture::run_id(0);
-        let lease = store.acquire(&run, "plain", Duration::from_secs(3600)).await.expect("a lease");
+        let lease = store.acquire(&run, "plain", Duration::from_secs(3600)).await.expect("a lease").lease;
         let begin = "INSERT INTO runs (run_id, version, started_at) VALUES ($1, 2, 0) RETURNING id";
         let run = client.query_one(begin, &[&run.as_str().as_bytes()]).await.expect("a run").get(0);
         let insert = "WITH held AS (SELECT FROM leases WHERE run_id = $1 AND token = $2 FOR UPDATE)

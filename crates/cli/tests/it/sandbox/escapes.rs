@@ -208,11 +208,12 @@ async fn local_services_cannot_be_called(layer: SandboxLayer) {
 
 #[tokio::test]
 async fn a_required_sandbox_that_is_not_there_is_an_error() {
+    let world = World::new();
     let config = SandboxConfig {
         mode: SandboxMode::Require,
         bwrap: Some("/nonexistent/bwrap".into()),
         supervisor: None,
-        ..World::new().config
+        ..world.config.clone()
     };
     assert_eq!(Sandbox::detect(config).await.unwrap_err(), SandboxUnavailable::NoLayer);
 }

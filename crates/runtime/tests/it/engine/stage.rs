@@ -8,9 +8,6 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use r1_event::{Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::ToolKind;
-use r1_protocol::lint::{Linter, Writer};
-use r1_protocol::schema::{self, Strictness};
-use r1_protocol::{RunFacts, Thinking, registry};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, EngineError, Outcome, World};
@@ -269,7 +266,8 @@ impl Stage {
         records.iter().for_each(|record| validator.push(record));
         let verdict = validator.finish();
         assert!(verdict.findings.is_empty(), "{:#?}", verdict.findings);
-        check_protocol(&records);
+        let problems = r1_protocol::conformance::problems(&records, &[]);
+        assert!(problems.is_empty(), "{problems:#?}");
     }
 
     /// The payload of the last event of a kind.
@@ -283,27 +281,6 @@ impl Stage {
 pub(super) fn type_of(record: &Record) -> String {
     let kind = record.header().unwrap().kind;
     r1_event::projection::type_of(r1_event::Version::V2, kind, record.payload.as_ref()).into_owned()
-}
-
-/// Every envelope fits its strict schema, and the linter has nothing to say.
-pub(super) fn check_protocol(records: &[Record]) {
-    let facts = RunFacts::of_first(&records[0], None).unwrap();
-    let mut linter = Linter::new(Writer::R1);
-    for record in records {
-        let envelope = facts.envelope(record, None, Thinking::Shown).unwrap();
-        let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
-        let row = registry::find(json["type"].as_str().unwrap()).expect("a registered type");
-        let schema = schema::schema(row, Strictness::Strict);
-        let errors: Vec<_> = jsonschema::validator_for(&schema)
-            .unwrap()
-            .iter_errors(&json)
-            .map(|error| format!("{} at {}", error, error.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{errors:#?}\n{json:#}");
-        linter.push(json["sequence"].as_u64().unwrap(), row.name, json["data"].as_object().unwrap());
-    }
-    let findings = linter.finish();
-    assert!(findings.is_empty(), "{findings:#?}");
 }
 
 fn path(path: &Path) -> String {
