@@ -79,11 +79,8 @@ fn examine_settings(context: &Context) -> Vec<Checkup> {
             return vec![check(Health::Bad, detail, err.hint_text().map(Into::into))];
         }
     };
-    let mut checks: Vec<_> = loaded
-        .origins
-        .iter()
-        .map(|(key, origin)| check(Health::Good, format!("{key} from {origin}"), None))
-        .collect();
+    let mut checks: Vec<_> =
+        loaded.origins.iter().map(|(key, origin)| check(Health::Good, format!("{key} from {origin}"), None)).collect();
     checks.extend(loaded.ignored.iter().map(|ignored| check(Health::Notice, ignored.to_string(), None)));
     if checks.is_empty() {
         let hint = Some("write a file with `r1 init` to change some".to_owned());
