@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::call::{self, Job};
 use super::claim::Claimed;
 use super::turn::{self, Answered};
-use super::{Engine, EngineError, Outcome, RENEW_EVERY, SELF_FENCE};
+use super::{Engine, EngineError, Outcome};
 use crate::agent::command::{self, Command};
 use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
@@ -129,7 +129,7 @@ impl<'e> Runner<'e> {
     /// Works until the run ends or `stop` is called.
     pub(super) async fn run(mut self, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let mut commands = self.engine.store.watch_commands(&self.state.run);
-        let mut renewal = tokio::time::interval(RENEW_EVERY);
+        let mut renewal = tokio::time::interval(self.engine.renew_every());
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.commit(Vec::new(), None).await?;
         self.take_commands().await?;
@@ -481,7 +481,7 @@ impl<'e> Runner<'e> {
         match self.writer.renew().await {
             Ok(()) => self.renewed = Instant::now(),
             Err(WriterError::Store(_) | WriterError::Lease(r1_store::LeaseError::Store(_)))
-                if self.renewed.elapsed() < SELF_FENCE => {}
+                if self.renewed.elapsed() < self.engine.self_fence() => {}
             Err(_) => {
                 self.stop_all().await;
                 return Err(EngineError::LeaseLost);

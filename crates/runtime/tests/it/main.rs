@@ -5,6 +5,7 @@
 mod coverage;
 mod engine;
 mod files;
+mod kill;
 mod mcp;
 mod net;
 mod provider;
