@@ -133,21 +133,18 @@ impl RunState {
             Ok(subject) => subject,
             Err(BadInput(_)) => return Some(self.invoke(call, tools)),
         };
-        if tools.must_prepare(call) {
-            return None;
-        }
         let hash = subject_hash(&call.tool, &call.input);
         if self.rejections.get(&hash).is_some_and(|times| *times >= MAX_REJECTIONS) {
             return Some(blocked(call, tool.spec(), "a person has refused exactly this before", None));
         }
-        let prepared = match &call.prepared {
-            Some(Err(_)) => return Some(self.invoke(call, tools)),
-            Some(Ok(prepared)) => Some(prepared),
-            None => None,
-        };
-        let secrets = prepared.is_some_and(|prepared| prepared.contains_secrets);
+        let secrets = matches!(&call.prepared, Some(Ok(prepared)) if prepared.contains_secrets);
         let situation = self.situation(secrets);
-        match self.spec.policy.decide(tool.spec(), &subject, &self.grants, &situation) {
+        let ruling = self.spec.policy.decide(tool.spec(), &subject, &self.grants, &situation);
+        match ruling {
+            // Before it is worked out: nothing is proposed that cannot be done.
+            Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
+            _ if tools.must_prepare(call) => None,
+            _ if matches!(call.prepared, Some(Err(_))) => Some(self.invoke(call, tools)),
             Ruling::Run => Some(self.invoke(call, tools)),
             Ruling::Allowed { .. } if call.allowed => Some(self.invoke(call, tools)),
             Ruling::Allowed { reason, policy_id, grant_approval_id } => {
@@ -161,7 +158,6 @@ impl RunState {
                 };
                 Some(allowed.to_payload())
             }
-            Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
             Ruling::Ask { reason, approver, .. } => {
                 Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver))
             }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use r1_event::{Batch, Payload, UnixNanos, payload};
 use r1_protocol::data::{self, EventData};
-use r1_protocol::{event_id, json};
+use r1_protocol::json;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -18,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Job};
 use super::claim::Claimed;
+use super::stage;
 use super::turn::{self, Answered};
 use super::{Engine, EngineError, Outcome};
 use crate::agent::command::{self, Command};
-use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
+use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
 use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::mcp::Servers;
@@ -98,6 +99,7 @@ impl<'e> Runner<'e> {
         if let Err((code, message)) = &room {
             events.push(failed(&state, code, message));
         }
+        let events = events.into_iter().map(Emission::plain).collect();
         super::claim::commit(engine, &mut writer, &mut state, events).await?;
         let Ok((workspace, sandbox)) = room else {
             writer.close().await?;
@@ -166,7 +168,7 @@ impl<'e> Runner<'e> {
         }
         if self.ending.is_none() {
             while let Some(payload) = self.state.decide(&self.tools) {
-                self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+                self.stage(&mut batch, Emission::plain(payload))?;
             }
         }
         if let Some(id) = settles {
@@ -178,26 +180,16 @@ impl<'e> Runner<'e> {
         Ok(ids)
     }
 
-    /// Gives an event its place, and takes it into the state. Gives its id.
     fn stage(&mut self, batch: &mut Batch, emission: Emission) -> Result<String, EngineError> {
-        let payload = self.engine.redactor.payload(emission.payload);
-        let ts = world::now();
-        let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
-        for blob in emission.blobs {
-            batch.reference_blob(seq, blob);
-        }
-        let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
-        self.state.apply(Place { seq, ts, hash }, &payload);
-        Ok(event_id(ts, hash))
+        stage::stage(self.engine, batch, &mut self.state, emission)
     }
 
     async fn input(&mut self, payload: Payload) -> Result<(), EngineError> {
-        self.commit(vec![Emission { payload, blobs: Vec::new() }], None).await.map(drop)
+        self.commit(vec![Emission::plain(payload)], None).await.map(drop)
     }
 
     async fn inputs(&mut self, payloads: Vec<Payload>) -> Result<(), EngineError> {
-        let emissions = payloads.into_iter().map(|payload| Emission { payload, blobs: Vec::new() }).collect();
-        self.commit(emissions, None).await.map(drop)
+        self.commit(payloads.into_iter().map(Emission::plain).collect(), None).await.map(drop)
     }
 
     /// Takes all events that wait, as one batch.
@@ -423,8 +415,7 @@ impl<'e> Runner<'e> {
                 }
                 Ok(events) => {
                     self.remember_edit(&command);
-                    let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
-                    self.commit(emissions.collect(), Some(&waiting.id)).await?;
+                    self.commit(events, Some(&waiting.id)).await?;
                 }
             }
         }
@@ -447,8 +438,7 @@ impl<'e> Runner<'e> {
         let Some(Ending { id, command }) = self.ending.take() else { return Ok(false) };
         match command::respond(&self.state, &self.tools, &command) {
             Ok(events) => {
-                let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
-                self.commit(emissions.collect(), Some(&id)).await?;
+                self.commit(events, Some(&id)).await?;
             }
             Err(_) => {
                 self.engine.store.withdraw_command(&self.state.run, &id).await?;
@@ -533,7 +523,7 @@ impl<'e> Runner<'e> {
         self.stop_all().await;
         let mut batch = self.writer.batch();
         for payload in events {
-            self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+            self.stage(&mut batch, Emission::plain(payload))?;
         }
         self.writer.append_batch(batch).await?;
         self.writer.close().await?;

@@ -32,7 +32,12 @@ fn typed_cuts_in(typed: &Typed) -> bool {
         | data::RunHandedOver::TYPE
         | data::SessionInterrupted::TYPE
         | data::ErrorToolUnavailable::TYPE
-        | data::ErrorModelCapabilityMissing::TYPE => true,
+        | data::ErrorModelCapabilityMissing::TYPE
+        // Of a patch whose call was just refused.
+        | data::ToolEditRejected::TYPE
+        | data::ToolMultiEditRejected::TYPE
+        | data::ToolFileWriteRejected::TYPE
+        | data::ArtifactUpdated::TYPE => true,
         data::ApprovalResolved::TYPE => {
             data::ApprovalResolved::read(typed).is_some_and(|resolved| resolved.decision == data::Decision::Cancelled)
         }
