@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use r1_event::{Kind, Record, RunId, UnixNanos};
+use r1_event::{Kind, Record, RunId};
 use r1_protocol::data::{ArtifactStatus, By};
 use r1_runtime::agent::command::{Command, Decision, Recorded, Refusal, Scope};
 use r1_runtime::artifact::view::{ArtifactIndex, ArtifactView};
@@ -137,7 +137,9 @@ async fn ep_25_patches_of_a_cancelled_run_are_rejected() {
     assert_eq!(index.iter().count(), 2);
     assert!(index.iter().all(|patch| patch.status == ArtifactStatus::Rejected));
     let types = stage.types(&run).await;
-    assert!(["tool.file_write.rejected", "tool.multi_edit.rejected"].iter().all(|name| types.iter().any(|t| t == name)));
+    assert!(
+        ["tool.file_write.rejected", "tool.multi_edit.rejected"].iter().all(|name| types.iter().any(|t| t == name))
+    );
     assert_eq!(types.last().unwrap(), "run.cancelled");
     stage.check(&run).await;
 }
@@ -248,7 +250,8 @@ async fn ep_25_a_drifted_file_is_left_as_it_is_unless_hunks_may_move() {
 #[tokio::test]
 async fn ep_25_an_open_run_tells_itself_of_a_revert_and_keeps_the_inverse() {
     let stage = stage();
-    let mut new = stage.new_run(&format!("turns: [{{tool_calls: [{EDIT}]}}, {{tool_calls: [{{tool: wait}}]}}, {{text: x}}]"));
+    let mut new =
+        stage.new_run(&format!("turns: [{{tool_calls: [{EDIT}]}}, {{tool_calls: [{{tool: wait}}]}}, {{text: x}}]"));
     new.spec.approval = ApprovalMode::Full;
     let run = stage.create(new).await;
     let work = stage.start(&run);
