@@ -407,7 +407,8 @@ impl From<Refusal> for CliError {
             | Refusal::AlreadySo
             | Refusal::OtherText { .. }
             | Refusal::NothingToInterrupt
-            | Refusal::Reserved { .. } => return worded(err),
+            | Refusal::Reserved { .. }
+            | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)
     }
