@@ -1,7 +1,10 @@
 //! The tool calls of a turn.
 
+use r1_event::Payload;
 use r1_event::cbor::Value;
-use r1_event::payload::{AssistantMessageCompleted, Raw, ToolCallFailed, ToolCallScheduled};
+use r1_event::payload::{AssistantMessageCompleted, Raw, ToolCallCompleted, ToolCallFailed, ToolCallScheduled};
+
+use super::Judgement;
 
 /// Calls that were asked for or made since the last turn began.
 #[derive(Default)]
@@ -110,10 +113,24 @@ impl Calls {
         named.or_else(|| retries().next()).map(|(call, attempt)| call.attempt(&call.id, attempt.wrapping_add(1)))
     }
 
+    /// Judges a result by the call it belongs to; `None` if none is awaited.
+    pub(super) fn judge_result(&self, found: &ToolCallCompleted) -> Option<Judgement> {
+        let (call, attempt) = self.outcome_of(&found.call_id, found.attempt)?;
+        let expected = ToolCallCompleted { call_id: call.into(), attempt, ..found.clone() };
+        Some(Judgement::Hears(Payload::ToolCallCompleted(expected)))
+    }
+
+    /// Judges a failure by the call it belongs to; `None` if none is awaited.
+    pub(super) fn judge_failure(&self, found: &ToolCallFailed) -> Option<Judgement> {
+        let (call, attempt) = self.outcome_of(&found.call_id, found.attempt)?;
+        let expected = ToolCallFailed { call_id: call.into(), attempt, ..found.clone() };
+        Some(Judgement::Hears(Payload::ToolCallFailed(expected)))
+    }
+
     /// The call and attempt that an outcome belongs to: the one that it names, or else the nearest.
-    pub(super) fn outcome_of(&self, call_id: &str, attempt: u32) -> Option<(&str, u32)> {
+    fn outcome_of(&self, call_id: &str, attempt: u32) -> Option<(&str, u32)> {
         let running = || {
-            self.running().filter_map(|call| match call.stage {
+            self.list.iter().filter_map(|call| match call.stage {
                 Stage::Running { attempt } => Some((call.id.as_str(), attempt)),
                 Stage::Planned | Stage::Retrying { .. } | Stage::Completed | Stage::Failed { .. } => None,
             })
@@ -156,16 +173,11 @@ impl Calls {
             Stage::Retrying { .. } => call.id == scheduled.call_id,
             Stage::Running { .. } | Stage::Completed | Stage::Failed { .. } => false,
         });
-        let stage = Stage::Running { attempt };
+        let ToolCallScheduled { call_id: id, turn_id: turn, tool, args, .. } = scheduled.clone();
+        let call = Call { id, turn, tool, args, stage: Stage::Running { attempt }, since };
         match known.and_then(|position| self.list.get_mut(position)) {
-            Some(call) => {
-                call.id.clone_from(&scheduled.call_id);
-                (call.stage, call.since) = (stage, since);
-            }
-            None => {
-                let ToolCallScheduled { call_id, turn_id, tool, args, .. } = scheduled.clone();
-                self.list.push(Call { id: call_id, turn: turn_id, tool, args, stage, since });
-            }
+            Some(known) => *known = call,
+            None => self.list.push(call),
         }
     }
 

@@ -6,8 +6,7 @@
 
 use r1_event::Payload;
 use r1_event::payload::{
-    AssistantMessageCompleted, ReasoningEmitted, RunCancelled, RunCompleted, RunFailed, ToolCallCompleted,
-    ToolCallFailed, ToolCallScheduled,
+    AssistantMessageCompleted, ReasoningEmitted, RunCancelled, RunCompleted, RunFailed, ToolCallScheduled,
 };
 
 use super::Judgement;
@@ -16,42 +15,26 @@ use super::terminal::root;
 
 impl Loop {
     pub(super) fn judge_driven(&self, place: &Place, found: &Payload) -> Judgement {
+        if matches!(self.phase, Phase::Ended) {
+            return Judgement::Refuses;
+        }
         let merkle_root = root(&place.root);
         match found {
-            _ if matches!(self.phase, Phase::Ended) => Judgement::Refuses,
             Payload::RunStarted(_) => Judgement::Refuses,
             Payload::TurnStarted(_) => Judgement::Takes(found.clone()),
-            Payload::ReasoningEmitted(reasoning) => match &self.phase {
-                Phase::Listening { turn } => Judgement::Hears(Payload::ReasoningEmitted(ReasoningEmitted {
-                    turn_id: turn.clone(),
-                    ..reasoning.clone()
-                })),
-                _ => Judgement::Refuses,
-            },
-            Payload::AssistantMessageCompleted(message) => match &self.phase {
-                Phase::Listening { turn } => {
-                    let expected = AssistantMessageCompleted { turn_id: turn.clone(), ..message.as_ref().clone() };
-                    Judgement::Hears(Payload::AssistantMessageCompleted(Box::new(expected)))
-                }
-                _ => Judgement::Refuses,
-            },
+            Payload::ReasoningEmitted(reasoning) => {
+                let Phase::Listening { turn } = &self.phase else { return Judgement::Refuses };
+                let expected = ReasoningEmitted { turn_id: turn.clone(), ..reasoning.clone() };
+                Judgement::Hears(Payload::ReasoningEmitted(expected))
+            }
+            Payload::AssistantMessageCompleted(message) => {
+                let Phase::Listening { turn } = &self.phase else { return Judgement::Refuses };
+                let expected = AssistantMessageCompleted { turn_id: turn.clone(), ..message.as_ref().clone() };
+                Judgement::Hears(Payload::AssistantMessageCompleted(Box::new(expected)))
+            }
             Payload::ToolCallScheduled(call) => self.judge_step(call),
-            Payload::ToolCallCompleted(call) => match self.calls.outcome_of(&call.call_id, call.attempt) {
-                Some((id, attempt)) => Judgement::Hears(Payload::ToolCallCompleted(ToolCallCompleted {
-                    call_id: id.into(),
-                    attempt,
-                    ..call.clone()
-                })),
-                None => Judgement::Refuses,
-            },
-            Payload::ToolCallFailed(call) => match self.calls.outcome_of(&call.call_id, call.attempt) {
-                Some((id, attempt)) => Judgement::Hears(Payload::ToolCallFailed(ToolCallFailed {
-                    call_id: id.into(),
-                    attempt,
-                    ..call.clone()
-                })),
-                None => Judgement::Refuses,
-            },
+            Payload::ToolCallCompleted(call) => self.calls.judge_result(call).unwrap_or(Judgement::Refuses),
+            Payload::ToolCallFailed(call) => self.calls.judge_failure(call).unwrap_or(Judgement::Refuses),
             Payload::RunCompleted(end) => {
                 Judgement::Takes(Payload::RunCompleted(RunCompleted { merkle_root, ..end.clone() }))
             }

@@ -2,11 +2,11 @@
 
 use r1_event::Payload;
 use r1_event::payload::{
-    AssistantMessageCompleted, ReasoningEmitted, RunResumed, ToolCallCompleted, ToolCallFailed, ToolCallScheduled,
-    TurnStarted, UserMessageAppended,
+    AssistantMessageCompleted, ReasoningEmitted, RunResumed, ToolCallScheduled, TurnStarted, UserMessageAppended,
 };
 
 use super::Judgement;
+use super::calls::Calls;
 use super::state::{Loop, Phase, Place};
 
 impl Loop {
@@ -28,8 +28,8 @@ impl Loop {
             Payload::ReasoningEmitted(reasoning) => self.judge_reasoning(place, reasoning),
             Payload::AssistantMessageCompleted(message) => self.judge_answer(place, message),
             Payload::ToolCallScheduled(call) => self.judge_call(place, call),
-            Payload::ToolCallCompleted(call) => self.judge_result(place, call),
-            Payload::ToolCallFailed(call) => self.judge_failure(place, call),
+            Payload::ToolCallCompleted(call) => self.judge_outcome(place, |calls| calls.judge_result(call)),
+            Payload::ToolCallFailed(call) => self.judge_outcome(place, |calls| calls.judge_failure(call)),
             Payload::RunCompleted(end) => self.due(place, end.duration_ms),
             Payload::RunResumed(_)
             | Payload::SideEffectRecorded(_)
@@ -102,22 +102,11 @@ impl Loop {
         expected.map_or_else(|| self.due(place, 0), |call| Judgement::Writes(Payload::ToolCallScheduled(call)))
     }
 
-    fn judge_result(&self, place: &Place, found: &ToolCallCompleted) -> Judgement {
-        let Some((call, attempt)) = self.outcome_of(&found.call_id, found.attempt) else { return self.due(place, 0) };
-        let expected = ToolCallCompleted { call_id: call.into(), attempt, ..found.clone() };
-        Judgement::Hears(Payload::ToolCallCompleted(expected))
-    }
-
-    fn judge_failure(&self, place: &Place, found: &ToolCallFailed) -> Judgement {
-        let Some((call, attempt)) = self.outcome_of(&found.call_id, found.attempt) else { return self.due(place, 0) };
-        let expected = ToolCallFailed { call_id: call.into(), attempt, ..found.clone() };
-        Judgement::Hears(Payload::ToolCallFailed(expected))
-    }
-
-    /// Outcomes come once all calls of a plan were scheduled, in any order.
-    fn outcome_of(&self, call: &str, attempt: u32) -> Option<(&str, u32)> {
-        let awaited = matches!(self.phase, Phase::Calling) && self.calls.due(None).is_none();
-        if awaited { self.calls.outcome_of(call, attempt) } else { None }
+    /// Outcomes come in any order, but not before all calls of a plan were scheduled.
+    fn judge_outcome(&self, place: &Place, judge: impl FnOnce(&Calls) -> Option<Judgement>) -> Judgement {
+        let is_awaited = matches!(self.phase, Phase::Calling) && self.calls.due(None).is_none();
+        let judgement = if is_awaited { judge(&self.calls) } else { None };
+        judgement.unwrap_or_else(|| self.due(place, 0))
     }
 
     fn judge_seam(&self, place: &Place, found: &RunResumed) -> Judgement {
