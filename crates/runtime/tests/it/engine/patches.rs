@@ -172,9 +172,9 @@ async fn ep_25_what_policy_denies_never_becomes_a_patch() {
 #[tokio::test]
 async fn ep_25_a_patch_that_turns_out_to_be_denied_is_rejected() {
     let stage = stage();
-    let secret = "AKIAIOSFODNN7EXAMPLQ";
-    let call = format!("{{tool: edit, input: {{path: a, old_string: one, new_string: {secret}}}}}");
-    let mut new = stage.new_run(&format!("turns: [{{tool_calls: [{call}]}}, {{text: done}}]"));
+    // The script is in the log and so has no secrets, but the file that it edits has one.
+    fs::write(stage.workspace().join("a"), format!("AKIA{}\none\n", "IOSFODNN7EXAMPLE")).unwrap();
+    let mut new = editing(&stage, ApprovalMode::Full);
     new.spec.unattended = true;
     let run = stage.play(new).await;
     let next = following(&stage, &run, "policy.tool_blocked").await;
