@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use r1_event::{Kind, Record, RunId, UnixNanos};
+use r1_event::{Kind, Record, RunId};
 use r1_protocol::data::{ArtifactStatus, By};
 use r1_runtime::agent::command::{Command, Decision, Recorded, Refusal, Scope};
 use r1_runtime::artifact::view::{ArtifactIndex, ArtifactView};
@@ -137,7 +137,9 @@ async fn ep_25_patches_of_a_cancelled_run_are_rejected() {
     assert_eq!(index.iter().count(), 2);
     assert!(index.iter().all(|patch| patch.status == ArtifactStatus::Rejected));
     let types = stage.types(&run).await;
-    assert!(["tool.file_write.rejected", "tool.multi_edit.rejected"].iter().all(|name| types.iter().any(|t| t == name)));
+    assert!(
+        ["tool.file_write.rejected", "tool.multi_edit.rejected"].iter().all(|name| types.iter().any(|t| t == name))
+    );
     assert_eq!(types.last().unwrap(), "run.cancelled");
     stage.check(&run).await;
 }
@@ -170,9 +172,9 @@ async fn ep_25_what_policy_denies_never_becomes_a_patch() {
 #[tokio::test]
 async fn ep_25_a_patch_that_turns_out_to_be_denied_is_rejected() {
     let stage = stage();
-    let secret = "AKIAIOSFODNN7EXAMPLQ";
-    let call = format!("{{tool: edit, input: {{path: a, old_string: one, new_string: {secret}}}}}");
-    let mut new = stage.new_run(&format!("turns: [{{tool_calls: [{call}]}}, {{text: done}}]"));
+    // The script is in the log and so has no secrets, but the file that it edits has one.
+    fs::write(stage.workspace().join("a"), format!("AKIA{}\none\n", "IOSFODNN7EXAMPLE")).unwrap();
+    let mut new = editing(&stage, ApprovalMode::Full);
     new.spec.unattended = true;
     let run = stage.play(new).await;
     let next = following(&stage, &run, "policy.tool_blocked").await;
@@ -248,7 +250,8 @@ async fn ep_25_a_drifted_file_is_left_as_it_is_unless_hunks_may_move() {
 #[tokio::test]
 async fn ep_25_an_open_run_tells_itself_of_a_revert_and_keeps_the_inverse() {
     let stage = stage();
-    let mut new = stage.new_run(&format!("turns: [{{tool_calls: [{EDIT}]}}, {{tool_calls: [{{tool: wait}}]}}, {{text: x}}]"));
+    let mut new =
+        stage.new_run(&format!("turns: [{{tool_calls: [{EDIT}]}}, {{tool_calls: [{{tool: wait}}]}}, {{text: x}}]"));
     new.spec.approval = ApprovalMode::Full;
     let run = stage.create(new).await;
     let work = stage.start(&run);
