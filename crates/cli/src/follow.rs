@@ -91,7 +91,8 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 }
             }
             Some(sent) = commands.join_next() => screen.sent(sent)?,
-            exit = signals.next() => {
+            // A signal that comes earlier is not lost: it is taken then.
+            exit = signals.next(), if screen.begun => {
                 if asked_to_end.is_some() {
                     // Whoever asks twice does not want to wait: the run can be resumed.
                     std::process::exit(i32::from(exit.code()));
@@ -131,6 +132,8 @@ struct Screen {
     live: Option<Live>,
     outcome: Outcome,
     desk: Desk,
+    /// Whether our worker has the run. A word to the run before that would take the lease from under it.
+    begun: bool,
     /// When the assumed answer to the question is given.
     patience: Option<Instant>,
     /// Whether the prompt is the last thing on the screen.
@@ -152,6 +155,7 @@ impl Screen {
             live: look.map(|look| Live::new(run.clone(), look)),
             outcome: Outcome::new(run),
             desk: Desk::new(attendance),
+            begun: false,
             patience: None,
             prompted: false,
             reminds: false,
@@ -166,6 +170,8 @@ impl Screen {
         self.outcome.take(place.seq.get(), place.ts, place.hash, &payload);
         self.learn_patch(&payload).await;
         match &payload {
+            Payload::RunResumed(_) => self.begun |= place.seq >= self.from,
+            Payload::Typed(typed) if typed.r#type == data::RunStarted::TYPE => self.begun |= place.seq >= self.from,
             Payload::RunCompleted(_) => self.ended = Some((Kind::RunCompleted, String::new())),
             Payload::RunFailed(failed) => self.ended = Some((Kind::RunFailed, failed.error_type.clone())),
             Payload::RunCancelled(_) => self.ended = Some((Kind::RunCancelled, String::new())),
@@ -221,7 +227,7 @@ impl Screen {
     }
 
     fn asks(&self) -> bool {
-        self.desk.question().is_some() && !self.answering
+        self.begun && self.desk.question().is_some() && !self.answering
     }
 
     fn prompt(&mut self) -> Result<(), CliError> {

@@ -31,15 +31,9 @@ use crate::redact::Redactor;
 use crate::sandbox::{Sandbox, SandboxUnavailable};
 use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
-use crate::writer::WriterError;
+use crate::writer::{LEASE, WriterError};
 
 pub use claim::{claim_for_append, pause_abandoned, release_the_dead};
-
-/// How often a lease is renewed.
-pub(crate) const RENEW_EVERY: Duration = Duration::from_secs(10);
-
-/// A worker that could not renew for this long stops by itself, before anyone can take over.
-pub(crate) const SELF_FENCE: Duration = Duration::from_secs(25);
 
 /// How the world looks to a run: filled in by whoever starts the process.
 pub trait World: Send + Sync {
@@ -75,6 +69,7 @@ pub struct Engine {
     snapshots: Snapshots,
     key: Option<SecretKey>,
     instance: String,
+    lease: Duration,
 }
 
 /// How a stretch of work on a run came to its end.
@@ -130,7 +125,24 @@ impl Engine {
         key: Option<SecretKey>,
         instance: String,
     ) -> Self {
-        Self { store, world, redactor, snapshots: Snapshots::at(snapshots), key, instance }
+        let (snapshots, lease) = (Snapshots::at(snapshots), LEASE);
+        Self { store, world, redactor, snapshots, key, instance, lease }
+    }
+
+    /// With leases of another length than the usual: so long a process that hangs keeps others out.
+    #[must_use]
+    pub fn with_lease(self, lease: Duration) -> Self {
+        Self { lease, ..self }
+    }
+
+    /// How often a lease is renewed.
+    fn renew_every(&self) -> Duration {
+        self.lease / 3
+    }
+
+    /// A worker that could not renew for this long stops by itself, before anyone can take over.
+    fn self_fence(&self) -> Duration {
+        self.lease * 5 / 6
     }
 
     /// Where the runs are.

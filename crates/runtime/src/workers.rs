@@ -3,17 +3,18 @@
 //! There is no queue beside the logs. A run is in the queue if it is open and nobody holds its lease;
 //! which of them comes first is read from their logs.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use r1_event::{RunId, Seq, UnixNanos};
+use r1_store::RunFilter;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{Phase, RunState};
-use crate::engine::{Claim, Engine, EngineError, Outcome, pause_abandoned};
+use crate::engine::{Claim, Engine, EngineError, Outcome, pause_abandoned, release_the_dead};
 use crate::history::load;
 use crate::world;
 
@@ -31,18 +32,32 @@ pub struct Workers {
     engine: Arc<Engine>,
     slots: usize,
     wake: Arc<Notify>,
-    /// Runs that were looked at and are not for us, as long as their log stays as it is.
-    passed_over: HashMap<RunId, Seq>,
-    at_work: BTreeMap<RunId, ()>,
+    /// Runs that were looked at: what was found holds for as long as their log stays as it is.
+    known: HashMap<RunId, (Seq, Verdict)>,
+    at_work: HashSet<RunId>,
     tasks: JoinSet<(RunId, Result<Outcome, EngineError>)>,
+}
+
+/// What a look at a run said.
+#[derive(Clone, Copy)]
+enum Verdict {
+    Waits(Urgency),
+    NotForUs,
+}
+
+/// What decides which of two runs comes first.
+#[derive(Clone, Copy)]
+struct Urgency {
+    class: i64,
+    created_at: UnixNanos,
 }
 
 impl Workers {
     /// `slots` runs are worked on at a time.
     #[must_use]
     pub fn new(engine: Arc<Engine>, slots: usize) -> Self {
-        let (passed_over, at_work, tasks) = (HashMap::new(), BTreeMap::new(), JoinSet::new());
-        Self { engine, slots: slots.max(1), wake: Arc::default(), passed_over, at_work, tasks }
+        let (known, at_work, tasks) = (HashMap::new(), HashSet::new(), JoinSet::new());
+        Self { engine, slots: slots.max(1), wake: Arc::default(), known, at_work, tasks }
     }
 
     /// Wakes the workers: there may be a new run.
@@ -54,6 +69,11 @@ impl Workers {
     /// Works until `stop` is called, then hands all runs over. With `drain` it also ends by itself once
     /// there is nothing left to do.
     pub async fn run(mut self, stop: CancellationToken, drain: bool) {
+        let mut rounds = tokio::time::interval(SEARCH_EVERY);
+        rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // The first comes at once: whoever is started after a crash goes on right there.
+        rounds.tick().await;
+        self.release_all_the_dead().await;
         loop {
             if !stop.is_cancelled() {
                 self.fill(&stop).await;
@@ -64,7 +84,7 @@ impl Workers {
             tokio::select! {
                 Some(done) = self.tasks.join_next() => self.done(done.ok()),
                 () = self.wake.notified() => {}
-                () = tokio::time::sleep(SEARCH_EVERY) => {}
+                _ = rounds.tick() => self.release_all_the_dead().await,
                 () = stop.cancelled(), if self.tasks.is_empty() => return,
             }
         }
@@ -83,10 +103,11 @@ impl Workers {
             return;
         }
         let mut waiting = self.search().await;
-        waiting.sort_by_key(|state| urgency(state, world::now()));
-        for state in waiting.into_iter().take(self.slots - self.at_work.len()) {
-            let (engine, stop, run) = (self.engine.clone(), stop.clone(), state.run);
-            self.at_work.insert(run.clone(), ());
+        let now = world::now();
+        waiting.sort_by_key(|(_, urgency)| urgency.at(now));
+        for (run, _) in waiting.into_iter().take(self.slots - self.at_work.len()) {
+            let (engine, stop) = (self.engine.clone(), stop.clone());
+            self.at_work.insert(run.clone());
             self.tasks.spawn(async move {
                 let outcome = engine.work(&run, Claim::default(), stop).await;
                 (run, outcome)
@@ -94,28 +115,59 @@ impl Workers {
         }
     }
 
-    async fn search(&mut self) -> Vec<RunState> {
+    /// Gives back what processes of this machine held when they died: their runs are free at once, not
+    /// only when their leases have run out.
+    async fn release_all_the_dead(&self) {
+        let store = self.engine.store();
+        let mut filter = RunFilter { finished: Some(false), limit: PAGE, ..RunFilter::default() };
+        // A store that fails now is asked again in the next round; the leases run out by themselves.
+        while let Ok(page) = store.list(filter.clone()).await {
+            for open in page.runs {
+                let _ = release_the_dead(store, &open.run_id).await;
+            }
+            if page.next.is_none() {
+                return;
+            }
+            filter.after = page.next;
+        }
+    }
+
+    /// Runs that wait for a worker.
+    async fn search(&mut self) -> Vec<(RunId, Urgency)> {
+        let mut known = HashMap::new();
         let mut found = Vec::new();
         let mut after = None;
         loop {
-            let Ok(page) = self.engine.store().open_runs(after, PAGE).await else { return found };
+            let Ok(page) = self.engine.store().open_runs(after, PAGE).await else { break };
             let full = page.len() == PAGE;
             for open in page {
                 after = Some(open.position);
                 let (run, next) = (open.summary.run_id, open.summary.head.next);
-                if self.at_work.contains_key(&run) || self.passed_over.get(&run) == Some(&next) {
+                if self.at_work.contains(&run) {
                     continue;
                 }
-                match load(self.engine.store(), &run).await {
-                    Ok(state) if self.is_for_us(&state).await => found.push(state),
-                    _ => {
-                        self.passed_over.insert(run, next);
-                    }
+                let verdict = match self.known.get(&run) {
+                    Some((seen, verdict)) if *seen == next => *verdict,
+                    _ => self.look_at(&run).await,
+                };
+                if let Verdict::Waits(urgency) = verdict {
+                    found.push((run.clone(), urgency));
                 }
+                known.insert(run, (next, verdict));
             }
             if !full {
-                return found;
+                break;
             }
+        }
+        // What is no longer listed has ended or is someone's: nothing of it is kept.
+        self.known = known;
+        found
+    }
+
+    async fn look_at(&self, run: &RunId) -> Verdict {
+        match load(self.engine.store(), run).await {
+            Ok(state) if self.is_for_us(&state).await => Verdict::Waits(Urgency::of(&state)),
+            _ => Verdict::NotForUs,
         }
     }
 
@@ -135,13 +187,19 @@ impl Workers {
     }
 }
 
-/// Lower comes first: class, then age; long waiting lifts a run by a class.
-fn urgency(state: &RunState, now: UnixNanos) -> (i64, UnixNanos) {
-    let class = match state.priority.as_str() {
-        "high" => 0,
-        "low" => 2,
-        _ => 1,
-    };
-    let lifted = now.0.saturating_sub(state.created_at.0) / AGEING;
-    (class - lifted, state.created_at)
+impl Urgency {
+    fn of(state: &RunState) -> Self {
+        let class = match state.priority.as_str() {
+            "high" => 0,
+            "low" => 2,
+            _ => 1,
+        };
+        Self { class, created_at: state.created_at }
+    }
+
+    /// Lower comes first: class, then age; long waiting lifts a run by a class.
+    fn at(self, now: UnixNanos) -> (i64, UnixNanos) {
+        let lifted = now.0.saturating_sub(self.created_at.0) / AGEING;
+        (self.class - lifted, self.created_at)
+    }
 }

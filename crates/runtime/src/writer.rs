@@ -6,7 +6,7 @@ use r1_event::{Batch, Chain, ChainError, Payload, RunId, Seal, Seq, SideRecord, 
 use r1_receipt::key::SecretKey;
 use r1_store::{Acquired, AppendError, Lease, LeaseError, SharedStore, StoreError};
 
-/// How long a writer that died keeps others out.
+/// How long a writer that died keeps others out, unless it says otherwise.
 pub const LEASE: Duration = Duration::from_secs(30);
 
 /// Owns a run's chain and lease. While it lives, nobody else appends to the run; once the lease is
@@ -14,6 +14,7 @@ pub const LEASE: Duration = Duration::from_secs(30);
 pub struct RunWriter {
     store: SharedStore,
     lease: Lease,
+    ttl: Duration,
     renewed: Instant,
     chain: Chain,
     key: Option<SecretKey>,
@@ -27,20 +28,22 @@ impl RunWriter {
         owner: &str,
         key: Option<SecretKey>,
     ) -> Result<Self, WriterError> {
-        Self::take(store, run, owner, key).await.map(|(writer, _)| writer)
+        Self::take(store, run, owner, key, LEASE).await.map(|(writer, _)| writer)
     }
 
-    /// As [`Self::open`]; tells also whose lease it took over, if someone never gave it back.
+    /// As [`Self::open`], with a lease of length `ttl`; tells also whose lease it took over, if someone never
+    /// gave it back.
     pub async fn take(
         store: SharedStore,
         run: RunId,
         owner: &str,
         key: Option<SecretKey>,
+        ttl: Duration,
     ) -> Result<(Self, Option<Lease>), WriterError> {
-        let Acquired { lease, previous } = store.acquire(&run, owner, LEASE).await?;
+        let Acquired { lease, previous } = store.acquire(&run, owner, ttl).await?;
         // Read after the lease is held: before, another writer could still have moved the head.
         let chain = store.chain(&run).await?.unwrap_or_else(|| Chain::new(run));
-        Ok((Self { store, lease, renewed: Instant::now(), chain, key }, previous))
+        Ok((Self { store, lease, ttl, renewed: Instant::now(), chain, key }, previous))
     }
 
     /// The lease.
@@ -57,7 +60,7 @@ impl RunWriter {
 
     /// Extends the lease.
     pub async fn renew(&mut self) -> Result<(), WriterError> {
-        self.lease = self.store.renew(&self.lease, LEASE).await?;
+        self.lease = self.store.renew(&self.lease, self.ttl).await?;
         self.renewed = Instant::now();
         Ok(())
     }
@@ -77,7 +80,7 @@ impl RunWriter {
 
     /// Appends a batch that continues [`Self::chain`].
     pub async fn append_batch(&mut self, batch: Batch) -> Result<Seq, WriterError> {
-        if self.renewed.elapsed() > LEASE / 3 {
+        if self.renewed.elapsed() > self.ttl / 3 {
             self.renew().await?;
         }
         let after = batch.after().clone();

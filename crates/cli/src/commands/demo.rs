@@ -138,7 +138,7 @@ async fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewR
     let (tools, _) = machine.tool_specs(directory, &[]).await?;
     let spec = RunSpec {
         provider: ProviderSpec::scripted(scenario),
-        policy: Policy { rules: vec![rule] },
+        policy: Policy { rules: vec![rule], ..Policy::default() },
         tools,
         // The demo's log is short: one checkpoint right after the first turns makes it a good one to fork.
         checkpoint_events: 12,

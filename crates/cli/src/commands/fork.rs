@@ -12,9 +12,9 @@ use crate::workshop::Workshop;
 
 /// Go another way from some event of a run on
 ///
-/// The new run knows all that was said up to that event, and the old one stays as it is. If files had been
-/// changed by then, it works in a copy of the workspace, restored from the last checkpoint before it;
-/// otherwise in the same directory.
+/// The new run knows all that was said up to that event, and the old one stays as it is. It works in a copy
+/// of the workspace, restored from the last checkpoint before that event; if the old run never changed a
+/// file, in the same directory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: as of `r1 run`.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
 mod agent;
+mod approval;
 mod bad_input;
 mod crash;
 mod exchange;

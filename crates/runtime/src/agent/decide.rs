@@ -224,6 +224,16 @@ impl RunState {
             let message = format!("the run used all its {} turns without an answer", self.spec.max_turns);
             return self.failed("max_turns", message, true);
         }
+        if let Some(rule) = self.spec.policy.model_instead_of(&self.model).filter(|_| !self.model_was_rewritten) {
+            return data::PolicyModelRewrote {
+                from_model: self.model.clone(),
+                to_model: rule.instead.clone(),
+                reason: rule.reason.clone().unwrap_or_else(|| "the policy wants another model".into()),
+                policy_id: Some(rule.id.clone()),
+                ..Default::default()
+            }
+            .to_payload();
+        }
         if let Err(overrun) = self.allowance() {
             return self.budget_exceeded_event(overrun, "pre_call");
         }

@@ -152,7 +152,8 @@ pub async fn create(engine: &Engine, mut new: NewRun, allow_unknown_price: bool)
     }
     let now = world::now();
     let run = world::new_run_id(now)?;
-    let mut writer = RunWriter::open(engine.store().clone(), run.clone(), engine.instance(), None).await?;
+    let owner = world::lease_owner(engine.instance());
+    let mut writer = RunWriter::open(engine.store().clone(), run.clone(), &owner, None).await?;
     let mut batch = Batch::new(&Chain::new(run.clone()));
     for payload in first_events(&run, engine.instance(), &new) {
         batch.push(world::now(), engine.redactor().payload(payload))?;

@@ -24,7 +24,8 @@ const MAX_TAKEOVERS: u64 = 5;
 pub(super) async fn claim(engine: &Engine, run: &RunId, why: Claim) -> Result<Claimed, EngineError> {
     release_the_dead(&engine.store, run).await?;
     let owner = world::lease_owner(&engine.instance);
-    let (mut writer, previous) = RunWriter::take(engine.store.clone(), run.clone(), &owner, engine.key.clone()).await?;
+    let taken = RunWriter::take(engine.store.clone(), run.clone(), &owner, engine.key.clone(), engine.lease);
+    let (mut writer, previous) = taken.await?;
     match prepare(engine, run, why, &mut writer, previous).await {
         Ok(state) => Ok(Claimed { state, writer }),
         Err(err) => {

@@ -20,7 +20,7 @@ use super::call::{self, Job};
 use super::claim::Claimed;
 use super::stage;
 use super::turn::{self, Answered};
-use super::{Engine, EngineError, Outcome, RENEW_EVERY, SELF_FENCE};
+use super::{Engine, EngineError, Outcome};
 use crate::agent::command::{self, Command};
 use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
@@ -92,6 +92,10 @@ impl<'e> Runner<'e> {
         let room = room(engine, &state).await;
         let connected = engine.world.tools(&spec, Path::new(&state.workspace_path)).await;
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
+        let provider = engine.world.provider(&spec);
+        if let Ok(provider) = &provider {
+            events.extend(missing_capabilities(&state, provider.as_ref()));
+        }
         if let Err((code, message)) = &room {
             events.push(failed(&state, code, message));
         }
@@ -109,7 +113,7 @@ impl<'e> Runner<'e> {
             tool_names: connected.tools.specs().map(|spec| spec.name.clone()).collect(),
             tools: connected.tools,
             _servers: connected.servers,
-            provider: engine.world.provider(&spec),
+            provider,
             workspace: Arc::new(workspace),
             sandbox: Arc::new(sandbox),
             emitter,
@@ -127,7 +131,7 @@ impl<'e> Runner<'e> {
     /// Works until the run ends or `stop` is called.
     pub(super) async fn run(mut self, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let mut commands = self.engine.store.watch_commands(&self.state.run);
-        let mut renewal = tokio::time::interval(RENEW_EVERY);
+        let mut renewal = tokio::time::interval(self.engine.renew_every());
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.commit(Vec::new(), None).await?;
         self.take_commands().await?;
@@ -467,7 +471,7 @@ impl<'e> Runner<'e> {
         match self.writer.renew().await {
             Ok(()) => self.renewed = Instant::now(),
             Err(WriterError::Store(_) | WriterError::Lease(r1_store::LeaseError::Store(_)))
-                if self.renewed.elapsed() < SELF_FENCE => {}
+                if self.renewed.elapsed() < self.engine.self_fence() => {}
             Err(_) => {
                 self.stop_all().await;
                 return Err(EngineError::LeaseLost);
@@ -543,6 +547,30 @@ async fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox),
         .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
     let sandbox = engine.world.sandbox(&state.spec, &workspace).await;
     Ok((workspace, sandbox.map_err(|err| ("sandbox_unavailable", err.to_string()))?))
+}
+
+/// What came with messages and the model cannot take as it is, unless that was told before.
+fn missing_capabilities(state: &RunState, provider: &dyn Provider) -> Vec<Payload> {
+    let blocks = state.conversation.messages().iter().flat_map(|message| &message.blocks);
+    let mut missing: Vec<_> = blocks
+        .filter_map(|block| match block {
+            Block::Attachment { mime, .. } if !provider.takes(mime) => Some(format!("attachment:{mime}")),
+            _ => None,
+        })
+        .filter(|capability| !state.missing_capabilities.contains(capability))
+        .collect();
+    missing.sort();
+    missing.dedup();
+    let event = |missing_capability| {
+        data::ErrorModelCapabilityMissing {
+            model: state.model.clone(),
+            missing_capability,
+            fallback_strategy: "name_and_text".into(),
+            ..Default::default()
+        }
+        .to_payload()
+    };
+    missing.into_iter().map(event).collect()
 }
 
 fn unavailable(tool_name: &str, reason: &str) -> Payload {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod coverage;
 mod engine;
 mod files;
+mod kill;
 mod mcp;
 mod net;
 mod provider;
