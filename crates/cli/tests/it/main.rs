@@ -9,6 +9,7 @@ mod crash;
 mod exchange;
 mod house_keeping;
 mod looking;
+mod patching;
 mod proofs;
 mod sandbox;
 mod starling;

@@ -194,7 +194,9 @@ impl Group {
     }
 }
 
-fn standing(view: &ArtifactView) -> Option<Standing> {
+/// Where a patch stands; `None` for other artifacts.
+#[must_use]
+pub fn standing(view: &ArtifactView) -> Option<Standing> {
     match (&view.status, &view.reverted_at) {
         (ArtifactStatus::Proposed, _) => Some(Standing::Proposed),
         (ArtifactStatus::Rejected, _) => Some(Standing::Rejected),
