@@ -75,7 +75,7 @@ async fn ep_18_a_worker_that_slept_through_its_lease_can_write_no_more() {
         )
         .await;
     let mut sleeper = Worker::start(&house, Errand::WorkOnOne(run.clone(), Duration::from_millis(1_500)));
-    house.until(&run, "tool.started").await;
+    house.until_noted("first").await;
     sleeper.stop();
     house.until_free(&run).await;
 
