@@ -10,6 +10,7 @@ mod mcp;
 mod net;
 mod provider;
 mod redaction;
+mod replay_v1;
 mod shell;
 mod tool_stage;
 mod web;
