@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::environment;
 use crate::output::{BOLD, DIM, NOTICE};
+use crate::render::text::one_line;
 
 /// Who answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +26,15 @@ pub(crate) enum Attendance {
 /// Questions that wait for their answers, one shown at a time.
 pub(crate) struct Desk {
     pub(crate) attendance: Attendance,
-    waiting: VecDeque<ApprovalRequested>,
+    waiting: VecDeque<Question>,
     /// The person said no and is asked why.
     why: bool,
+}
+
+struct Question {
+    request: ApprovalRequested,
+    /// What the person must see before they answer; taken once they saw it.
+    text: Option<String>,
 }
 
 /// What comes of a line that was typed.
@@ -46,16 +53,23 @@ impl Desk {
         Self { attendance, waiting: VecDeque::new(), why: false }
     }
 
-    pub(crate) fn ask(&mut self, request: ApprovalRequested) {
-        self.waiting.push_back(request);
+    /// Asks when it is its turn. `text` shows what it is about.
+    pub(crate) fn ask(&mut self, request: ApprovalRequested, text: String) {
+        self.waiting.push_back(Question { request, text: Some(text) });
     }
 
-    /// Someone answered, here or elsewhere.
-    pub(crate) fn withdraw(&mut self, approval_id: &str) {
-        if self.waiting.front().is_some_and(|request| request.approval_id == approval_id) {
+    /// Someone answered, here or elsewhere. Gives what nobody has seen of the question.
+    pub(crate) fn withdraw(&mut self, approval_id: &str) -> Option<String> {
+        let place = self.waiting.iter().position(|question| question.request.approval_id == approval_id)?;
+        if place == 0 {
             self.why = false;
         }
-        self.waiting.retain(|request| request.approval_id != approval_id);
+        self.waiting.remove(place)?.text
+    }
+
+    /// What must be shown before the question is asked, once.
+    pub(crate) fn unseen(&mut self) -> Option<String> {
+        self.waiting.front_mut()?.text.take()
     }
 
     pub(crate) fn withdraw_all(&mut self) {
@@ -65,12 +79,13 @@ impl Desk {
 
     /// What is asked now.
     pub(crate) fn question(&self) -> Option<&ApprovalRequested> {
-        self.waiting.front().filter(|_| self.attendance != Attendance::Nobody)
+        self.waiting.front().filter(|_| self.attendance != Attendance::Nobody).map(|question| &question.request)
     }
 
-    /// The line that asks.
-    pub(crate) fn prompt(&self) -> Option<String> {
+    /// The line that asks; `reminds` of what it is about, if that is no longer right above.
+    pub(crate) fn prompt(&self, reminds: bool) -> Option<String> {
         let request = self.question()?;
+        let about = if reminds { format!("{} ", one_line(&request.summary, 40)) } else { String::new() };
         let key = |key: char, meaning: &str| format!("{BOLD}{key}{BOLD:#}{DIM} {meaning}{DIM:#}");
         if self.why {
             return Some(format!("{NOTICE}┃{NOTICE:#} {DIM}why not? (the model reads it){DIM:#} › "));
@@ -87,7 +102,7 @@ impl Desk {
                 keys.push(key('e', "edit"));
             }
         }
-        Some(format!("{NOTICE}┃{NOTICE:#} {} › ", keys.join("  ")))
+        Some(format!("{NOTICE}┃{NOTICE:#} {about}{} › ", keys.join("  ")))
     }
 
     /// Takes what was typed.
@@ -181,8 +196,10 @@ mod tests {
 
     fn desk() -> Desk {
         let mut desk = Desk::new(Attendance::Person);
-        desk.ask(ApprovalRequested { approval_id: "a1".into(), subject_hash: "h1".into(), ..Default::default() });
-        desk.ask(ApprovalRequested { approval_id: "a2".into(), ..Default::default() });
+        for approval_id in ["a1", "a2"] {
+            let request = ApprovalRequested { approval_id: approval_id.into(), ..Default::default() };
+            desk.ask(request, format!("about {approval_id}"));
+        }
         desk
     }
 
@@ -204,6 +221,14 @@ mod tests {
         assert_eq!(answer(desk.reply("yes")).0, "a2");
         desk.withdraw("a2");
         assert_eq!(desk.reply("yes"), None);
+    }
+
+    #[test]
+    fn nobody_is_asked_about_what_they_have_not_seen() {
+        let mut desk = desk();
+        assert_eq!((desk.unseen(), desk.unseen()), (Some("about a1".into()), None));
+        assert_eq!(desk.withdraw("a2"), Some("about a2".into()), "answered elsewhere: shown with the answer");
+        assert_eq!(desk.withdraw("a1"), None);
     }
 
     #[test]

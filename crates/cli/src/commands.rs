@@ -10,6 +10,7 @@ mod doctor;
 mod fork;
 mod init;
 mod log;
+mod patch;
 mod prune;
 mod redact;
 mod replay;
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Fork(fork::Args),
     Replay(replay::Args),
     Diff(diff::Args),
+    #[command(subcommand)]
+    Patch(patch::Command),
     Runs(runs::Args),
     Tail(tail::Args),
     #[command(subcommand)]
@@ -63,6 +66,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Fork(args) => fork::run(args, context).await,
         Command::Replay(args) => replay::run(args, context).await,
         Command::Diff(args) => diff::run(args, context).await,
+        Command::Patch(command) => patch::run(command, context).await,
         Command::Runs(args) => runs::run(args, context).await,
         Command::Tail(args) => tail::run(args, context).await,
         Command::Log(command) => log::run(command, context).await,

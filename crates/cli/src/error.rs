@@ -7,6 +7,7 @@ use std::io;
 use r1_runtime::ResolveError;
 use r1_runtime::agent::FoldError;
 use r1_runtime::agent::command::Refusal;
+use r1_runtime::artifact::ArtifactError;
 use r1_runtime::config::ConfigError;
 use r1_runtime::control::checkpoint::CheckpointError;
 use r1_runtime::control::command::CommandError;
@@ -14,6 +15,8 @@ use r1_runtime::control::create::CreateError;
 use r1_runtime::control::export::ExportError;
 use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::import::ImportError;
+use r1_runtime::control::operator::OperatorError;
+use r1_runtime::control::patches::{ActError, PatchError};
 use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
 use r1_runtime::control::redact::RedactError;
@@ -58,7 +61,7 @@ impl CliError {
     }
 
     /// For an answer that is no, rather than a failure to answer.
-    const fn failed(mut self) -> Self {
+    pub(crate) const fn failed(mut self) -> Self {
         self.exit = Exit::Failed;
         self
     }
@@ -407,9 +410,55 @@ impl From<Refusal> for CliError {
             | Refusal::AlreadySo
             | Refusal::OtherText { .. }
             | Refusal::NothingToInterrupt
-            | Refusal::Reserved { .. } => return worded(err),
+            | Refusal::Reserved { .. }
+            | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)
+    }
+}
+
+impl From<ActError> for CliError {
+    fn from(err: ActError) -> Self {
+        match err {
+            ActError::Patch(err) => err.into(),
+            ActError::History(err) => err.into(),
+            ActError::Command(err) => err.into(),
+            ActError::Operator(err) => err.into(),
+            ActError::Store(err) => err.into(),
+            err @ ActError::InUse { .. } => worded(err).failed().hint("see what waits with `r1 approve`"),
+            err @ (ActError::UnknownWorkspace { .. } | ActError::Workspace { .. } | ActError::NotRecorded { .. }) => {
+                worded(err)
+            }
+        }
+    }
+}
+
+impl From<PatchError> for CliError {
+    fn from(err: PatchError) -> Self {
+        match err {
+            PatchError::Artifact(err) => err.into(),
+            err @ PatchError::WrongState { .. } => worded(err).failed(),
+            err @ (PatchError::Unknown { .. } | PatchError::NotAPatch { .. }) => {
+                worded(err).hint("list a run's patches with `r1 patch list RUN`")
+            }
+            err @ PatchError::Apply(_) => worded(err).failed(),
+        }
+    }
+}
+
+impl From<ArtifactError> for CliError {
+    fn from(err: ArtifactError) -> Self {
+        worded(err)
+    }
+}
+
+impl From<OperatorError> for CliError {
+    fn from(err: OperatorError) -> Self {
+        match err {
+            OperatorError::Writer(err) => err.into(),
+            OperatorError::Randomness(err) => err.into(),
+            OperatorError::Store(err) => err.into(),
+        }
     }
 }
 

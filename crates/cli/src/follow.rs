@@ -91,7 +91,8 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 }
             }
             Some(sent) = commands.join_next() => screen.sent(sent)?,
-            exit = signals.next() => {
+            // A signal that comes earlier is not lost: it is taken then.
+            exit = signals.next(), if screen.begun => {
                 if asked_to_end.is_some() {
                     // Whoever asks twice does not want to wait: the run can be resumed.
                     std::process::exit(i32::from(exit.code()));
@@ -131,10 +132,14 @@ struct Screen {
     live: Option<Live>,
     outcome: Outcome,
     desk: Desk,
+    /// Whether our worker has the run. A word to the run before that would take the lease from under it.
+    begun: bool,
     /// When the assumed answer to the question is given.
     patience: Option<Instant>,
     /// Whether the prompt is the last thing on the screen.
     prompted: bool,
+    /// Whether something else was printed since the question.
+    reminds: bool,
     /// An answer is on its way; nothing is asked until it is there.
     answering: bool,
     out: Stdout,
@@ -150,8 +155,10 @@ impl Screen {
             live: look.map(|look| Live::new(run.clone(), look)),
             outcome: Outcome::new(run),
             desk: Desk::new(attendance),
+            begun: false,
             patience: None,
             prompted: false,
+            reminds: false,
             answering: false,
             out: output::stdout(),
             ended: None,
@@ -162,23 +169,32 @@ impl Screen {
         let Ok((place, payload)) = RunState::read(record) else { return Ok(()) };
         self.outcome.take(place.seq.get(), place.ts, place.hash, &payload);
         self.learn_patch(&payload).await;
-        self.hear_questions(&payload);
         match &payload {
+            Payload::RunResumed(_) => self.begun |= place.seq >= self.from,
+            Payload::Typed(typed) if typed.r#type == data::RunStarted::TYPE => self.begun |= place.seq >= self.from,
             Payload::RunCompleted(_) => self.ended = Some((Kind::RunCompleted, String::new())),
             Payload::RunFailed(failed) => self.ended = Some((Kind::RunFailed, failed.error_type.clone())),
             Payload::RunCancelled(_) => self.ended = Some((Kind::RunCancelled, String::new())),
             _ => {}
         }
-        let Some(live) = &mut self.live else { return Ok(()) };
-        let text = live.take(place.ts, &payload);
-        if place.seq >= self.from && !text.is_empty() {
-            if self.prompted {
-                writeln!(self.out)?;
-                self.prompted = false;
-            }
-            self.out.write_all(text.as_bytes())?;
+        let text = self.live.as_mut().map(|live| live.take(place.ts, &payload)).unwrap_or_default();
+        let text = self.hear_questions(&payload, text);
+        if place.seq >= self.from {
+            self.print(&text)?;
         }
         self.prompt()
+    }
+
+    /// Writes above the prompt.
+    fn print(&mut self, text: &str) -> Result<(), CliError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        if std::mem::take(&mut self.prompted) {
+            self.out.write_all(b"\r\x1b[2K")?;
+        }
+        self.reminds = true;
+        Ok(self.out.write_all(text.as_bytes())?)
     }
 
     async fn learn_patch(&mut self, payload: &Payload) {
@@ -191,24 +207,27 @@ impl Screen {
         }
     }
 
-    fn hear_questions(&mut self, payload: &Payload) {
-        let Payload::Typed(typed) = payload else { return };
+    /// Keeps what is asked until it is its turn. Gives what is to be shown now.
+    fn hear_questions(&mut self, payload: &Payload, text: String) -> String {
+        let Payload::Typed(typed) = payload else { return text };
         if let Some(request) = data::ApprovalRequested::read(typed) {
-            self.desk.ask(request);
-        } else if let Some(answer) = data::ApprovalResolved::read(typed) {
-            self.answered(&answer.approval_id);
-        } else if let Some(lapsed) = data::ApprovalTimedOut::read(typed) {
-            self.answered(&lapsed.approval_id);
+            if self.desk.attendance == Attendance::Nobody {
+                let id = &request.approval_id;
+                output::note(&format!("it waits for approval: answer with `r1 approve {id}` in another terminal"));
+                return text;
+            }
+            self.desk.ask(request, text);
+            return String::new();
         }
-    }
-
-    fn answered(&mut self, approval_id: &str) {
-        self.desk.withdraw(approval_id);
+        let answered = data::ApprovalResolved::read(typed).map(|answer| answer.approval_id);
+        let ended = answered.or_else(|| data::ApprovalTimedOut::read(typed).map(|lapsed| lapsed.approval_id));
+        let Some(approval_id) = ended else { return text };
         (self.patience, self.answering) = (None, false);
+        self.desk.withdraw(&approval_id).unwrap_or_default() + &text
     }
 
     fn asks(&self) -> bool {
-        self.desk.question().is_some() && !self.answering
+        self.begun && self.desk.question().is_some() && !self.answering
     }
 
     fn prompt(&mut self) -> Result<(), CliError> {
@@ -218,8 +237,12 @@ impl Screen {
             {
                 self.patience = Some(Instant::now() + after);
             }
+            if let Some(text) = self.desk.unseen() {
+                self.print(&text)?;
+                self.reminds = false;
+            }
             if self.patience.is_none_or(|at| at > Instant::now()) {
-                let prompt = self.desk.prompt().unwrap_or_default();
+                let prompt = self.desk.prompt(self.reminds).unwrap_or_default();
                 self.out.write_all(prompt.as_bytes())?;
                 self.prompted = true;
             }

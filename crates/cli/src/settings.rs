@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use r1_runtime::config::{self, Config, Given};
+use r1_runtime::config::{self, Config, ConfigError, Given, Loaded};
 
 use crate::context::Context;
 use crate::environment;
@@ -20,14 +20,19 @@ pub(crate) struct Flag {
 
 /// The settings for work in `workspace`. What a project's file says and may not is told to the user.
 pub(crate) fn load(context: &Context, workspace: &Path, flags: Vec<Flag>) -> Result<Config, CliError> {
+    let loaded = read(context, workspace, flags)?;
+    for ignored in &loaded.ignored {
+        output::note(&format!("{}note:{:#} {ignored}", output::NOTICE, output::NOTICE));
+    }
+    Ok(loaded.config)
+}
+
+/// The settings for work in `workspace`, with where each came from.
+pub(crate) fn read(context: &Context, workspace: &Path, flags: Vec<Flag>) -> Result<Loaded, ConfigError> {
     let given = Given {
         environment: environment::variables().collect(),
         flags: flags.into_iter().map(|Flag { key, value, flag }| (key.into(), value, flag.into())).collect(),
         user_home: environment::user_home(),
     };
-    let loaded = config::load(&context.home, workspace, &given)?;
-    for ignored in &loaded.ignored {
-        output::note(&format!("{}note:{:#} {ignored}", output::NOTICE, output::NOTICE));
-    }
-    Ok(loaded.config)
+    config::load(&context.home, workspace, &given)
 }

@@ -62,6 +62,11 @@ macro_rules! payload_enum {
                     return Ok(Self::Other(number, bytes.clone()));
                 }
                 cbor::check(bytes, Rules { canonical: false, utf8: true, ..Rules::READABLE })?;
+                Self::decode_well_formed(kind, bytes)
+            }
+
+            /// Reads a payload that is known to be well-formed, whatever its size and depth.
+            pub(crate) fn decode_well_formed(kind: Kind, bytes: &Bytes) -> Result<Self, PayloadError> {
                 Ok(match kind {
                     $(Kind::$kind => Self::$kind(map::decode_whole(bytes)?),)+
                     Kind::Other(number) => Self::Other(number, bytes.clone()),

@@ -6,6 +6,7 @@
 //!
 //! - [`Envelope`] reads events as leniently as Starling does.
 //! - [`examine`] and [`Validator`] check a log: Starling's verdict, and what Starling does not see.
+//! - [`read_payload`] reads what an event says, as leniently again.
 //! - [`json_to_cbor`] and [`payload_to_json`] turn JSON into payload items and back; [`ndjson`] does it
 //!   for the lines of `starling export`.
 //! - [`hashes`] and [`request`] give the hashes that payloads name.
@@ -26,6 +27,7 @@ mod lenient;
 mod pairing;
 mod payload_json;
 mod plan;
+mod read;
 mod strict;
 mod table;
 mod totals;
@@ -35,8 +37,9 @@ pub use envelope::{Envelope, MalformedEnvelope};
 pub use examine::{Examined, NotV1, examine};
 pub use header::{Header, splice};
 pub use json_text::{JsonTextError, args_from_json, json_to_cbor, result_from_json};
-pub use kind::KindName;
+pub use kind::{KindName, Quoted};
 pub use payload_json::{PayloadJsonError, payload_to_json};
+pub use read::{UnreadablePayload, read_payload};
 pub use validate::{Outcome, Validator};
 
 use bytes::Bytes;

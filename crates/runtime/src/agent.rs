@@ -22,6 +22,7 @@ mod decide;
 mod effect;
 mod fold;
 mod mint;
+pub(crate) mod refused;
 mod state;
 
 pub use budget::{Axis, Spent};

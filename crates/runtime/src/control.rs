@@ -9,6 +9,7 @@ pub mod export;
 pub mod go_on;
 pub mod import;
 pub mod list;
+pub mod operator;
 pub mod patches;
 pub mod proof;
 pub mod prune;

@@ -13,9 +13,17 @@ pub struct Emission {
     pub blobs: Vec<Digest>,
 }
 
+impl Emission {
+    /// An event that names no blobs.
+    #[must_use]
+    pub const fn plain(payload: Payload) -> Self {
+        Self { payload, blobs: Vec::new() }
+    }
+}
+
 impl<T: EventData> From<T> for Emission {
     fn from(data: T) -> Self {
-        Self { payload: data.to_payload(), blobs: Vec::new() }
+        Self::plain(data.to_payload())
     }
 }
 

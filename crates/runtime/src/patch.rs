@@ -1,6 +1,6 @@
 //! Changes of files: worked out, shown, made and unmade.
 //!
-//! - [`Change`]: one file before and after; [`diff`] shows it as people and git read it.
+//! - [`Change`]: one file before and after; [`mod@diff`] shows it as people and git read it.
 //! - [`Batch`]: changes that are made together or not at all, and unmade the same way.
 //! - [`Wanted`]: what a model's patch asks for, in either of the two forms that models write.
 //!

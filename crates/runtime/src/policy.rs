@@ -29,6 +29,24 @@ pub struct Policy {
     /// Tried in this order.
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<Rule>,
+    /// Which models are not used, and which instead; the first that matches counts.
+    #[serde(rename = "model", skip_serializing_if = "Vec::is_empty")]
+    pub models: Vec<ModelRule>,
+}
+
+/// A model that is not to be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelRule {
+    /// Its name: it stands in the log as `policy_id`.
+    pub id: String,
+    /// The model asked for; `*` stands for anything.
+    pub model: String,
+    /// The one that is used instead.
+    pub instead: String,
+    /// What people are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// How much is allowed where no rule says otherwise.
@@ -105,6 +123,13 @@ pub enum Ruling {
 }
 
 impl Policy {
+    /// The rule that wants another model than this one.
+    #[must_use]
+    pub fn model_instead_of(&self, model: &str) -> Option<&ModelRule> {
+        let rule = self.models.iter().find(|rule| pattern::matches(&rule.model, model, None));
+        rule.filter(|rule| rule.instead != model)
+    }
+
     /// Decides about one call.
     #[must_use]
     pub fn decide(&self, tool: &ToolSpec, subject: &Subject, grants: &Grants, situation: &Situation) -> Ruling {

@@ -38,6 +38,13 @@ pub trait Provider: Send + Sync {
     /// Its name in logs and settings: `anthropic`, `openai`, `scripted`, …
     fn id(&self) -> &str;
 
+    /// Whether an attachment of this type reaches the model as what it is. Otherwise the model is told its
+    /// name and, if it is text, its content.
+    fn takes(&self, mime: &str) -> bool {
+        mime.starts_with("text/")
+            || matches!(mime, "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf")
+    }
+
     /// Makes one call and streams it: pieces go to `deltas` as they come, the whole answer is returned.
     ///
     /// One attempt: retrying is the loop's, because each failed attempt is an event. Dropping the

@@ -4,9 +4,12 @@
 //! event it asks the loop what it would write there. If the loop has something to say, the log must have
 //! exactly that; if it waits, the log must have something that comes from outside. Then the event is
 //! taken, and so on to the end.
+//!
+//! A log of Starling's is replayed with Starling's loop, in the same way: see [`v1`].
 
 mod difference;
 mod rules;
+mod v1;
 
 use r1_event::{Payload, Record, RunId, Seq, Version};
 use r1_store::{PageLimit, SharedStore, StoreError};
@@ -23,6 +26,9 @@ pub struct Report {
     pub events: u64,
     /// How many of them the loop wrote again, byte for byte.
     pub compared: u64,
+    /// How many of the loop's own the log holds too little for to write them again: what they say was
+    /// taken as recorded.
+    pub taken: u64,
     /// The first one that it would have written otherwise.
     pub divergence: Option<Divergence>,
 }
@@ -94,6 +100,10 @@ pub async fn replay(
     run: &RunId,
     tools: impl Fn(&RunState) -> Toolset,
 ) -> Result<Report, ReplayError> {
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    if first.first().and_then(Record::version) == Some(Version::V1) {
+        return replay_v1(store, run).await;
+    }
     let mut replayer: Option<Replayer> = None;
     let mut next = Seq::FIRST;
     loop {
@@ -105,9 +115,6 @@ pub async fn replay(
             };
         }
         for record in page {
-            if record.version() == Some(Version::V1) {
-                return Err(FoldError::Foreign.into());
-            }
             let (place, payload) = RunState::read(&record)?;
             next = place.seq.next();
             let Some(replayer) = &mut replayer else {
@@ -123,6 +130,24 @@ pub async fn replay(
             replayer.take(&record, place, &payload);
             if replayer.report.divergence.is_some() {
                 return Ok(std::mem::take(&mut replayer.report));
+            }
+        }
+    }
+}
+
+async fn replay_v1(store: &SharedStore, run: &RunId) -> Result<Report, ReplayError> {
+    let mut replayer = v1::Replayer::default();
+    let mut next = Seq::FIRST;
+    loop {
+        let page = store.read(run, next, PageLimit::BULK).await?;
+        if page.is_empty() {
+            return Ok(replayer.report);
+        }
+        for record in page {
+            next = next.next();
+            replayer.take(&record)?;
+            if replayer.report.divergence.is_some() {
+                return Ok(replayer.report);
             }
         }
     }

@@ -148,9 +148,9 @@ async fn ask(
 ) -> Result<Option<Command>, CliError> {
     let input = request.input.clone().unwrap_or_default();
     let mut desk = Desk::new(Attendance::Person);
-    desk.ask(request);
+    desk.ask(request, String::new());
     loop {
-        out.write_all(desk.prompt().unwrap_or_default().as_bytes())?;
+        out.write_all(desk.prompt(false).unwrap_or_default().as_bytes())?;
         out.flush()?;
         let Some(line) = keyboard.line().await else { return Ok(None) };
         match desk.reply(&line) {

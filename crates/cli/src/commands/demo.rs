@@ -138,7 +138,7 @@ async fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewR
     let (tools, _) = machine.tool_specs(directory, &[]).await?;
     let spec = RunSpec {
         provider: ProviderSpec::scripted(scenario),
-        policy: Policy { rules: vec![rule] },
+        policy: Policy { rules: vec![rule], ..Policy::default() },
         tools,
         // The demo's log is short: one checkpoint right after the first turns makes it a good one to fork.
         checkpoint_events: 12,
@@ -195,7 +195,7 @@ impl Stage {
         hint("r1 log show last", "every event of the run")?;
         hint("r1 replay last", "every decision once more")?;
         hint("r1 log proof last --seq 7", "prove one event without showing the others")?;
-        hint("r1 fork last --at 20 -m \"explain it first\"", "go another way from there")?;
+        hint("r1 log export last -o run.cborseq", "take it elsewhere, byte for byte")?;
         hint("r1 run \"…\" --provider anthropic --model NAME", "a real task in your own project")?;
         writeln!(self.out, "{DIM}  The project stays in {}.{DIM:#}", directory.display())?;
         Ok(self.out.flush()?)

@@ -12,8 +12,9 @@ use crate::workshop::Workshop;
 
 /// Go another way from some event of a run on
 ///
-/// The new run shares the old one's log up to that event. Its workspace is a copy, restored from the
-/// last checkpoint before it; the old run and its files stay as they are.
+/// The new run knows all that was said up to that event, and the old one stays as it is. It works in a copy
+/// of the workspace, restored from the last checkpoint before that event; if the old run never changed a
+/// file, in the same directory.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: as of `r1 run`.
@@ -48,7 +49,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let run = go_on::fork(&workshop.engine, &state.run, at, workshop.workspaces.clone(), changes).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
-        attendance: follow::attendance(),
+        attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),
         from: Seq::FIRST,
     };
     carry_out(workshop, &run, None, follow).await

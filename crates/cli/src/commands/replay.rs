@@ -51,15 +51,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
 
 /// A report as text, several lines. Without a time where texts are compared.
 pub(super) fn text(run: &str, report: &Report, took_ms: Option<u64>) -> String {
-    let Report { events, compared, divergence } = report;
+    let Report { events, compared, taken, divergence } = report;
     let took = took_ms.map(|ms| format!(" in {}", crate::render::number::duration(ms))).unwrap_or_default();
     let Some(divergence) = divergence else {
-        let inputs = events.saturating_sub(*compared);
-        return format!(
+        let inputs = events.saturating_sub(compared + taken);
+        let mut out = format!(
             "{BOLD}{run}{BOLD:#}  {GOOD}replays the same{GOOD:#}  {DIM}{}{took}{DIM:#}\n  \
              {compared} decisions of the loop came out byte for byte as recorded; {inputs} came from outside\n",
             count(*events, "event"),
         );
+        if *taken > 0 {
+            out.push_str(&format!("  {taken} more were taken as recorded: the log holds too little to repeat them\n"));
+        }
+        return out;
     };
     let Divergence { seq, kind, expected, found, differences } = divergence;
     let mut out = format!("{BOLD}{run}{BOLD:#}  {BAD}diverges at event {seq}{BAD:#}\n");
@@ -116,6 +120,7 @@ fn as_json(run: &str, report: &Report) -> Value {
         "equal": divergence.is_none(),
         "events": report.events,
         "compared": report.compared,
+        "taken": report.taken,
         "divergence": divergence,
     })
 }
@@ -149,8 +154,9 @@ mod tests {
         };
         let unexpected =
             Divergence { kind: DivergenceKind::Unexpected, expected: None, differences: Vec::new(), ..differs.clone() };
-        let report = |divergence| Report { events: 20, compared: 9, divergence };
+        let report = |divergence| Report { events: 20, compared: 9, taken: 0, divergence };
         insta::assert_snapshot!("replay_same", plain(&report(None)));
+        insta::assert_snapshot!("replay_taken", plain(&Report { taken: 2, ..report(None) }));
         insta::assert_snapshot!("replay_differs", plain(&report(Some(differs))));
         insta::assert_snapshot!("replay_unexpected", plain(&report(Some(unexpected))));
     }

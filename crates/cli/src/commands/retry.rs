@@ -35,7 +35,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let run = go_on::retry(&workshop.engine, &state.run, Changes { model: args.model, ..Changes::default() }).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
-        attendance: follow::attendance(),
+        attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),
         from: Seq::FIRST,
     };
     carry_out(workshop, &run, None, follow).await

@@ -49,6 +49,11 @@ const DIFF_LINES: usize = 80;
 /// Matches or files listed of a search.
 const MATCHES: usize = 5;
 
+/// A whole diff, for a terminal with so many columns.
+pub(crate) fn diff_lines(diff: &str, look: Look) -> Vec<String> {
+    diff::lines(diff, &Page::new(look.width), 0, usize::MAX)
+}
+
 /// A run on its way to the terminal.
 pub(crate) struct Live {
     look: Look,

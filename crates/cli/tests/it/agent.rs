@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -175,6 +176,39 @@ fn a_run_is_forked_where_one_wants() {
     assert_eq!(forked.code, 0, "{}\n{}", forked.stdout, forked.stderr);
     assert!(forked.stdout.contains("forked from"), "{}", forked.stdout);
     sandbox.r1(&["fork", "last", "--at", "999"]).fails(2, "has no event 999");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_is_closed_in_order_with_all_that_it_started() {
+    let waits = "turns: [{ tool_calls: [{ tool: shell, input: { argv: [sleep, '60'] } }] }]";
+    let sandbox = project(waits);
+    let mut command = sandbox.command();
+    command.env("PATH", std::env::var_os("PATH").unwrap()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(["run", "wait", "-C", "project", "--scenario", "scenario.yaml", "--approve", "full"]);
+    let mut child = command.spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !sandbox.r1(&["log", "show", "last"]).stdout.contains("tool.shell.command") {
+        assert!(Instant::now() < deadline && child.try_wait().unwrap().is_none(), "the program never began");
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let types = types(&sandbox);
+    assert!(types.contains(&"tool.cancelled".to_owned()), "{types:?}");
+    assert_eq!(types.last().unwrap(), "run.cancelled");
+    assert_eq!(sandbox.r1(&["log", "validate", "last"]).code, 0);
+    sandbox.r1(&["send", "last", "hello?"]).fails(2, "the run has ended");
+    assert_eq!(sandbox.r1(&["cancel", "last"]).code, 0, "it had ended already");
+}
+
+#[test]
+fn where_nothing_waits_approve_says_so() {
+    let sandbox = project(EDITS);
+    run(&sandbox, &["--json"]);
+    let none = sandbox.json(&["approve", "--json"]);
+    assert_eq!(none["approvals"].as_array().unwrap().len(), 0, "{none}");
+    sandbox.r1(&["approve", "appr_01"]).fails(2, "no pending request matches `appr_01`");
 }
 
 #[test]

@@ -3,11 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that panics has failed, as it should")]
 
 mod agent;
+mod approval;
 mod bad_input;
 mod crash;
 mod exchange;
 mod house_keeping;
 mod looking;
+mod patching;
 mod proofs;
 mod sandbox;
 mod starling;

@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 30] = [
     &[],
     &["demo"],
     &["init"],
@@ -17,6 +17,12 @@ const COMMANDS: [&[&str]; 24] = [
     &["fork"],
     &["replay"],
     &["diff"],
+    &["patch"],
+    &["patch", "list"],
+    &["patch", "show"],
+    &["patch", "apply"],
+    &["patch", "reject"],
+    &["patch", "revert"],
     &["runs"],
     &["tail"],
     &["log"],
@@ -43,7 +49,7 @@ fn every_command_explains_itself() {
 #[test]
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
-    for command in COMMANDS.iter().filter(|command| !matches!(command, [] | ["log"])) {
+    for command in COMMANDS.iter().filter(|command| !matches!(command, [] | ["log"] | ["patch"])) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");
     }

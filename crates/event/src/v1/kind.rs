@@ -30,7 +30,8 @@ impl fmt::Display for KindName {
 }
 
 /// A text in quotes, escaped as Go's `%q` escapes it.
-pub(super) struct Quoted<'a>(pub(super) &'a str);
+#[derive(Clone, Copy, Debug)]
+pub struct Quoted<'a>(pub &'a str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::Toolset;
 use super::call::{Call, Stage};
 use super::state::{Phase, RunState};
+use crate::emit::Emission;
 use crate::policy::Grant;
 
 /// Something asked of a run.
@@ -68,9 +69,21 @@ pub enum Command {
     },
     /// Events that the asker has worked out itself: of a patch that was applied, or from outside.
     Record {
-        /// Types and data.
-        events: Vec<(String, Value)>,
+        /// In this order.
+        events: Vec<Recorded>,
     },
+}
+
+/// An event that was worked out outside of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Recorded {
+    /// Its type.
+    pub type_name: String,
+    /// What it says.
+    pub data: Value,
+    /// The blobs that it names, in hex: they are kept as long as it is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blobs: Vec<String>,
 }
 
 /// Yes or no.
@@ -136,27 +149,34 @@ pub enum Refusal {
         /// The type given.
         type_name: String,
     },
+    /// An event names a blob in another way than by its digest.
+    #[error("`{blob}` does not name a blob; the digest of its content does, in hex")]
+    NotABlob {
+        /// What was given.
+        blob: String,
+    },
 }
 
 /// The events that a command causes now.
-pub fn respond(state: &RunState, tools: &Toolset, command: &Command) -> Result<Vec<Payload>, Refusal> {
+pub fn respond(state: &RunState, tools: &Toolset, command: &Command) -> Result<Vec<Emission>, Refusal> {
     if state.terminal.is_some() {
         return Err(match command {
             Command::Cancel { .. } => Refusal::AlreadySo,
             _ => Refusal::Ended,
         });
     }
-    match command {
-        Command::Message { text, client_message_id, actor } => message(state, text, client_message_id, actor),
-        Command::Resolve { approval_id, .. } => resolve(state, tools, approval_id, command),
-        Command::Cancel { reason, by, actor } => Ok(cancel(state, reason, by, actor.as_ref())),
-        Command::Interrupt { reason, by, actor } => interrupt(state, reason, by, actor.as_ref()),
+    let events = match command {
+        Command::Message { text, client_message_id, actor } => message(state, text, client_message_id, actor)?,
+        Command::Resolve { approval_id, .. } => resolve(state, tools, approval_id, command)?,
+        Command::Cancel { reason, by, actor } => cancel(state, reason, by, actor.as_ref()),
+        Command::Interrupt { reason, by, actor } => interrupt(state, reason, by, actor.as_ref())?,
         Command::Release { by } if state.phase == Phase::Held => {
-            Ok(vec![data::RunReleased { by: by.as_str().into(), ..Default::default() }.to_payload()])
+            vec![data::RunReleased { by: by.as_str().into(), ..Default::default() }.to_payload()]
         }
-        Command::Release { .. } => Err(Refusal::AlreadySo),
-        Command::Record { events } => events.iter().map(|(name, data)| record(name, data)).collect(),
-    }
+        Command::Release { .. } => return Err(Refusal::AlreadySo),
+        Command::Record { events } => return events.iter().map(record).collect(),
+    };
+    Ok(events.into_iter().map(Emission::plain).collect())
 }
 
 fn message(
@@ -313,11 +333,14 @@ fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
     })
 }
 
-fn record(type_name: &str, data: &Value) -> Result<Payload, Refusal> {
+fn record(recorded: &Recorded) -> Result<Emission, Refusal> {
+    let Recorded { type_name, data, blobs } = recorded;
     if r1_event::projection::reserved_for(type_name).is_some() {
-        return Err(Refusal::Reserved { type_name: type_name.into() });
+        return Err(Refusal::Reserved { type_name: type_name.clone() });
     }
-    Ok(Payload::Typed(data::typed(type_name, data)))
+    let digest = |blob: &String| blob.parse().map_err(|_| Refusal::NotABlob { blob: blob.clone() });
+    let blobs = blobs.iter().map(digest).collect::<Result<_, _>>()?;
+    Ok(Emission { payload: Payload::Typed(data::typed(type_name, data)), blobs })
 }
 
 fn set_actor(extra: &mut payload::Extra, actor: Option<&Actor>) {

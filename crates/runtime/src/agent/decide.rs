@@ -133,21 +133,18 @@ impl RunState {
             Ok(subject) => subject,
             Err(BadInput(_)) => return Some(self.invoke(call, tools)),
         };
-        if tools.must_prepare(call) {
-            return None;
-        }
         let hash = subject_hash(&call.tool, &call.input);
         if self.rejections.get(&hash).is_some_and(|times| *times >= MAX_REJECTIONS) {
             return Some(blocked(call, tool.spec(), "a person has refused exactly this before", None));
         }
-        let prepared = match &call.prepared {
-            Some(Err(_)) => return Some(self.invoke(call, tools)),
-            Some(Ok(prepared)) => Some(prepared),
-            None => None,
-        };
-        let secrets = prepared.is_some_and(|prepared| prepared.contains_secrets);
+        let secrets = matches!(&call.prepared, Some(Ok(prepared)) if prepared.contains_secrets);
         let situation = self.situation(secrets);
-        match self.spec.policy.decide(tool.spec(), &subject, &self.grants, &situation) {
+        let ruling = self.spec.policy.decide(tool.spec(), &subject, &self.grants, &situation);
+        match ruling {
+            // Before it is worked out: nothing is proposed that cannot be done.
+            Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
+            _ if tools.must_prepare(call) => None,
+            _ if matches!(call.prepared, Some(Err(_))) => Some(self.invoke(call, tools)),
             Ruling::Run => Some(self.invoke(call, tools)),
             Ruling::Allowed { .. } if call.allowed => Some(self.invoke(call, tools)),
             Ruling::Allowed { reason, policy_id, grant_approval_id } => {
@@ -161,7 +158,6 @@ impl RunState {
                 };
                 Some(allowed.to_payload())
             }
-            Ruling::Deny { reason, policy_id } => Some(blocked(call, tool.spec(), &reason, policy_id)),
             Ruling::Ask { reason, approver, .. } => {
                 Some(self.ask(call, tool.as_ref(), &subject, hash, reason, approver))
             }
@@ -227,6 +223,16 @@ impl RunState {
         if self.spent.turns >= self.spec.max_turns {
             let message = format!("the run used all its {} turns without an answer", self.spec.max_turns);
             return self.failed("max_turns", message, true);
+        }
+        if let Some(rule) = self.spec.policy.model_instead_of(&self.model).filter(|_| !self.model_was_rewritten) {
+            return data::PolicyModelRewrote {
+                from_model: self.model.clone(),
+                to_model: rule.instead.clone(),
+                reason: rule.reason.clone().unwrap_or_else(|| "the policy wants another model".into()),
+                policy_id: Some(rule.id.clone()),
+                ..Default::default()
+            }
+            .to_payload();
         }
         if let Err(overrun) = self.allowance() {
             return self.budget_exceeded_event(overrun, "pre_call");

@@ -70,6 +70,8 @@ impl RunState {
             run,
             goal: started.goal.clone(),
             model: started.model_id.clone(),
+            model_was_rewritten: false,
+            missing_capabilities: Vec::new(),
             provider: started.provider_id.clone(),
             system: started.system_prompt.as_str().into(),
             conversation: Conversation::new(&slices(&preamble)),
@@ -416,6 +418,17 @@ impl RunState {
             data::UserAttachment::TYPE => self.attached(typed),
             data::ToolEditApplied::TYPE | data::ToolMultiEditApplied::TYPE | data::ToolFileWriteApplied::TYPE => {
                 self.changed_files = true;
+            }
+            data::PolicyModelRewrote::TYPE => {
+                if let Some(rewrote) = data::PolicyModelRewrote::read(typed) {
+                    self.model = rewrote.to_model;
+                    self.model_was_rewritten = true;
+                }
+            }
+            data::ErrorModelCapabilityMissing::TYPE => {
+                if let Some(missing) = data::ErrorModelCapabilityMissing::read(typed) {
+                    self.missing_capabilities.push(missing.missing_capability);
+                }
             }
             data::SessionInterrupted::TYPE => self.needs_turn = false,
             data::TaskUpdated::TYPE => self.task_updated(typed),

@@ -24,6 +24,10 @@ pub struct RunState {
     pub goal: String,
     /// Which model.
     pub model: String,
+    /// Whether policy chose it.
+    pub(super) model_was_rewritten: bool,
+    /// What was found that the model cannot do, so that it is told once.
+    pub(crate) missing_capabilities: Vec<String>,
     /// Who serves it.
     pub provider: String,
     /// The system prompt.

@@ -50,6 +50,9 @@ pub(super) fn restrict(table: &mut Table, user: &Config) -> Vec<Ignored> {
             true
         }
         ("policy", Value::Table(policy)) => {
+            if policy.remove("model").is_some() {
+                ignore("policy.model".to_owned());
+            }
             if let Some(Value::Array(rules)) = policy.get_mut("rule") {
                 rules.retain(|rule| {
                     is_strict(rule) || {

@@ -115,7 +115,7 @@ fn without_secrets(engine: &Engine, mut command: Command) -> Command {
         Command::Cancel { reason, .. } | Command::Interrupt { reason, .. } => {
             *reason = redactor.text(reason).into_owned();
         }
-        Command::Record { events } => events.iter_mut().for_each(|(_, data)| redactor.json(data)),
+        Command::Record { events } => events.iter_mut().for_each(|event| redactor.json(&mut event.data)),
         Command::Release { .. } => {}
     }
     command

@@ -48,7 +48,8 @@ pub enum GoOnError {
     },
     /// The workspace of that moment is not known.
     #[error(
-        "the files of run {run} had changed by event {seq}, and no checkpoint before it was saved; fork at a checkpoint"
+        "run {run} has changed files, and how they were at event {seq} was not saved; \
+         fork at a later event, behind a `run.checkpoint_saved`"
     )]
     NoCheckpoint {
         /// The run.
@@ -106,8 +107,9 @@ pub async fn fork(
     if state.last != at {
         return Err(GoOnError::NoEvent { run: run.clone(), seq: at });
     }
+    let changed_since = load(engine.store(), run).await?.changed_files;
     let mut new = successor(state.clone(), at, Way::Fork, changes);
-    if let Some((checkpoint_id, revision)) = workspace_of(&state, run, at)? {
+    if let Some((checkpoint_id, revision)) = workspace_of(&state, changed_since, run, at)? {
         let path = workspaces.join(crate::world::new_id("ws"));
         engine.snapshots().restore(&revision, &path).await?;
         new.workspace_path = path.to_string_lossy().into_owned();
@@ -119,12 +121,17 @@ pub async fn fork(
     Ok(create(engine, new, true).await?)
 }
 
-/// The snapshot to fork from; `None` if the files are as they were when the run began.
-fn workspace_of(state: &RunState, run: &RunId, at: Seq) -> Result<Option<(String, String)>, GoOnError> {
+/// The snapshot to fork from; `None` if the run never changed files, so that its own workspace will do.
+fn workspace_of(
+    state: &RunState,
+    changed_since: bool,
+    run: &RunId,
+    at: Seq,
+) -> Result<Option<(String, String)>, GoOnError> {
     let saved = state.checkpoint.as_ref();
     match saved.and_then(|saved| Some((saved.checkpoint_id.clone(), saved.workspace_revision.clone()?))) {
         Some(saved) => Ok(Some(saved)),
-        None if state.changed_files => Err(GoOnError::NoCheckpoint { run: run.clone(), seq: at }),
+        None if changed_since => Err(GoOnError::NoCheckpoint { run: run.clone(), seq: at }),
         None => Ok(None),
     }
 }

@@ -1,8 +1,15 @@
 //! Applying, rejecting and reverting patches by their artifact's id, for every surface alike.
 //!
-//! Each verb does its work in the workspace and returns the events that say so; who may write to the log
-//! appends them: to the patch's own run while it is open, else to an operator run. Should that fail after
-//! the work is done, the same verb again finds the files as they should be and returns the events anew.
+//! - [`act`]: the whole of it for a stored run, from the run's id to the events in a log.
+//! - [`artifacts`]: how a run's artifacts stand now.
+//! - [`apply`], [`reject`], [`revert`]: each does its work in the workspace and returns the events that say
+//!   so; [`act`] appends them: to the patch's own run while it is open, else to an operator run. Should that
+//!   fail after the work is done, the same verb again finds the files as they should be and returns the
+//!   events anew.
+
+mod of_run;
+
+pub use of_run::{ActError, Moved, Verb, act, artifacts, subject};
 
 use r1_event::{Payload, RunId, Seq, UnixNanos};
 use r1_protocol::data::{ArtifactStatus, By};
@@ -187,7 +194,9 @@ impl Group {
     }
 }
 
-fn standing(view: &ArtifactView) -> Option<Standing> {
+/// Where a patch stands; `None` for other artifacts.
+#[must_use]
+pub fn standing(view: &ArtifactView) -> Option<Standing> {
     match (&view.status, &view.reverted_at) {
         (ArtifactStatus::Proposed, _) => Some(Standing::Proposed),
         (ArtifactStatus::Rejected, _) => Some(Standing::Rejected),

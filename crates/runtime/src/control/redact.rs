@@ -1,15 +1,17 @@
 //! Erasing what should never have been recorded.
 
 use r1_event::cbor::Value;
-use r1_event::payload::{Payload, Raw, RunCompleted, RunStarted, Typed};
+use r1_event::payload::{Payload, Raw, Typed};
 use r1_event::side_record::{Erase, EventRef, may_be_erased};
 use r1_event::{Kind, Record, RunId, Seq, UnixNanos, Version, projection};
 use r1_receipt::key::SecretKey;
 use r1_store::{PageLimit, SharedStore, StoreError};
 
+use super::operator::{self, OperatorError, OperatorRun};
 use super::prune::context_of;
 use super::view;
-use crate::world::{self, NoRandomness};
+use crate::emit::Emission;
+use crate::world::NoRandomness;
 use crate::writer::{RunWriter, WriterError};
 
 /// What to erase, and who says so.
@@ -173,27 +175,14 @@ async fn write_operator_run(
     key: Option<SecretKey>,
     now: UnixNanos,
 ) -> Result<EventRef, RedactError> {
-    let run = world::new_run_id(now)?;
-    let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
-    let started = RunStarted {
+    let new = OperatorRun {
+        about: request.run.clone(),
         goal: format!("redact {}", request.run),
-        run_kind: Some("operator".into()),
-        session_id: request.run.ulid_text().map(|ulid| format!("chat_{ulid}")),
-        instance_id: Some(owner.into()),
-        ..RunStarted::default()
+        reason: request.reason.clone(),
+        events: vec![Emission::plain(redaction_applied(request, targets))],
     };
-    let done = RunCompleted { final_text: request.reason.clone(), ..RunCompleted::default() };
-    let begin = [(now, Payload::RunStarted(Box::new(started))), (now, redaction_applied(request, targets))];
-    let written = writer.append(begin).await;
-    let hash = writer.chain().head();
-    let written = match written {
-        Ok(seq) => writer.append([(now, Payload::RunCompleted(done))]).await.map(|_| seq),
-        Err(err) => Err(err),
-    };
-    let closed = writer.close().await;
-    let seq = written?;
-    closed?;
-    event_ref(run, seq, now, hash)
+    let written = operator::write(store, new, owner, key, now).await?;
+    written.into_iter().next().ok_or_else(|| StoreError::NoRun { run: request.run.clone() }.into())
 }
 
 fn event_ref(run_id: RunId, seq: Seq, ts: UnixNanos, hash: Option<r1_event::Digest>) -> Result<EventRef, RedactError> {
@@ -233,4 +222,14 @@ pub enum RedactError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<OperatorError> for RedactError {
+    fn from(err: OperatorError) -> Self {
+        match err {
+            OperatorError::Writer(err) => Self::Writer(err),
+            OperatorError::Randomness(err) => Self::Randomness(err),
+            OperatorError::Store(err) => Self::Store(err),
+        }
+    }
 }

@@ -4,11 +4,13 @@ use r1_event::{Payload, RunId, payload};
 use r1_protocol::data::{self, EventData};
 use r1_store::{LeaseError, SharedStore};
 
+use super::stage::stage;
 use super::{Claim, Engine, EngineError, seam};
-use crate::agent::{FoldError, Phase, RunState};
+use crate::agent::{Phase, RunState};
+use crate::emit::Emission;
 use crate::history::load;
 use crate::world;
-use crate::writer::{RunWriter, WriterError};
+use crate::writer::RunWriter;
 
 /// A run that is ours: what it is, and the right to write it.
 pub(super) struct Claimed {
@@ -65,7 +67,7 @@ async fn prepare(
     } else {
         events.push(started(engine, &state, writer));
     }
-    commit(engine, writer, &mut state, events).await?;
+    commit(engine, writer, &mut state, events.into_iter().map(Emission::plain).collect()).await?;
     Ok(state)
 }
 
@@ -108,18 +110,14 @@ pub(crate) async fn commit(
     engine: &Engine,
     writer: &mut RunWriter,
     state: &mut RunState,
-    events: Vec<Payload>,
+    events: Vec<Emission>,
 ) -> Result<(), EngineError> {
     if events.is_empty() {
         return Ok(());
     }
     let mut batch = writer.batch();
-    for payload in events {
-        let payload = engine.redactor.payload(payload);
-        let ts = world::now();
-        let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
-        let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
-        state.apply(crate::agent::Place { seq, ts, hash }, &payload);
+    for emission in events {
+        stage(engine, &mut batch, state, emission)?;
     }
     writer.append_batch(batch).await?;
     Ok(())
@@ -130,7 +128,7 @@ pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineE
     let paused = claim_for_append(engine, run, |state| {
         let mut events = vec![seam::disconnected(state, None)];
         events.extend(seam::close_calls(state));
-        Ok::<_, std::convert::Infallible>(events)
+        Ok::<_, std::convert::Infallible>(events.into_iter().map(Emission::plain).collect())
     });
     paused.await.map(drop)
 }
@@ -140,7 +138,7 @@ pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineE
 pub async fn claim_for_append<E>(
     engine: &Engine,
     run: &RunId,
-    respond: impl FnOnce(&RunState) -> Result<Vec<Payload>, E> + Send,
+    respond: impl FnOnce(&RunState) -> Result<Vec<Emission>, E> + Send,
 ) -> Result<Result<RunState, E>, EngineError> {
     let owner = world::lease_owner(&engine.instance);
     let mut writer = RunWriter::open(engine.store.clone(), run.clone(), &owner, engine.key.clone()).await?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use r1_event::{Batch, Payload, UnixNanos, payload};
 use r1_protocol::data::{self, EventData};
-use r1_protocol::{event_id, json};
+use r1_protocol::json;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
@@ -18,10 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Job};
 use super::claim::Claimed;
+use super::stage;
 use super::turn::{self, Answered};
 use super::{Engine, EngineError, Outcome};
 use crate::agent::command::{self, Command};
-use crate::agent::{Effect, FoldError, Place, RunState, Stage, Toolset};
+use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
 use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::mcp::Servers;
@@ -91,9 +92,14 @@ impl<'e> Runner<'e> {
         let room = room(engine, &state).await;
         let connected = engine.world.tools(&spec, Path::new(&state.workspace_path)).await;
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
+        let provider = engine.world.provider(&spec);
+        if let Ok(provider) = &provider {
+            events.extend(missing_capabilities(&state, provider.as_ref()));
+        }
         if let Err((code, message)) = &room {
             events.push(failed(&state, code, message));
         }
+        let events = events.into_iter().map(Emission::plain).collect();
         super::claim::commit(engine, &mut writer, &mut state, events).await?;
         let Ok((workspace, sandbox)) = room else {
             writer.close().await?;
@@ -107,7 +113,7 @@ impl<'e> Runner<'e> {
             tool_names: connected.tools.specs().map(|spec| spec.name.clone()).collect(),
             tools: connected.tools,
             _servers: connected.servers,
-            provider: engine.world.provider(&spec),
+            provider,
             workspace: Arc::new(workspace),
             sandbox: Arc::new(sandbox),
             emitter,
@@ -162,7 +168,7 @@ impl<'e> Runner<'e> {
         }
         if self.ending.is_none() {
             while let Some(payload) = self.state.decide(&self.tools) {
-                self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+                self.stage(&mut batch, Emission::plain(payload))?;
             }
         }
         if let Some(id) = settles {
@@ -174,26 +180,16 @@ impl<'e> Runner<'e> {
         Ok(ids)
     }
 
-    /// Gives an event its place, and takes it into the state. Gives its id.
     fn stage(&mut self, batch: &mut Batch, emission: Emission) -> Result<String, EngineError> {
-        let payload = self.engine.redactor.payload(emission.payload);
-        let ts = world::now();
-        let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
-        for blob in emission.blobs {
-            batch.reference_blob(seq, blob);
-        }
-        let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
-        self.state.apply(Place { seq, ts, hash }, &payload);
-        Ok(event_id(ts, hash))
+        stage::stage(self.engine, batch, &mut self.state, emission)
     }
 
     async fn input(&mut self, payload: Payload) -> Result<(), EngineError> {
-        self.commit(vec![Emission { payload, blobs: Vec::new() }], None).await.map(drop)
+        self.commit(vec![Emission::plain(payload)], None).await.map(drop)
     }
 
     async fn inputs(&mut self, payloads: Vec<Payload>) -> Result<(), EngineError> {
-        let emissions = payloads.into_iter().map(|payload| Emission { payload, blobs: Vec::new() }).collect();
-        self.commit(emissions, None).await.map(drop)
+        self.commit(payloads.into_iter().map(Emission::plain).collect(), None).await.map(drop)
     }
 
     /// Takes all events that wait, as one batch.
@@ -419,8 +415,7 @@ impl<'e> Runner<'e> {
                 }
                 Ok(events) => {
                     self.remember_edit(&command);
-                    let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
-                    self.commit(emissions.collect(), Some(&waiting.id)).await?;
+                    self.commit(events, Some(&waiting.id)).await?;
                 }
             }
         }
@@ -443,8 +438,7 @@ impl<'e> Runner<'e> {
         let Some(Ending { id, command }) = self.ending.take() else { return Ok(false) };
         match command::respond(&self.state, &self.tools, &command) {
             Ok(events) => {
-                let emissions = events.into_iter().map(|payload| Emission { payload, blobs: Vec::new() });
-                self.commit(emissions.collect(), Some(&id)).await?;
+                self.commit(events, Some(&id)).await?;
             }
             Err(_) => {
                 self.engine.store.withdraw_command(&self.state.run, &id).await?;
@@ -529,7 +523,7 @@ impl<'e> Runner<'e> {
         self.stop_all().await;
         let mut batch = self.writer.batch();
         for payload in events {
-            self.stage(&mut batch, Emission { payload, blobs: Vec::new() })?;
+            self.stage(&mut batch, Emission::plain(payload))?;
         }
         self.writer.append_batch(batch).await?;
         self.writer.close().await?;
@@ -553,6 +547,30 @@ async fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox),
         .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
     let sandbox = engine.world.sandbox(&state.spec, &workspace).await;
     Ok((workspace, sandbox.map_err(|err| ("sandbox_unavailable", err.to_string()))?))
+}
+
+/// What came with messages and the model cannot take as it is, unless that was told before.
+fn missing_capabilities(state: &RunState, provider: &dyn Provider) -> Vec<Payload> {
+    let blocks = state.conversation.messages().iter().flat_map(|message| &message.blocks);
+    let mut missing: Vec<_> = blocks
+        .filter_map(|block| match block {
+            Block::Attachment { mime, .. } if !provider.takes(mime) => Some(format!("attachment:{mime}")),
+            _ => None,
+        })
+        .filter(|capability| !state.missing_capabilities.contains(capability))
+        .collect();
+    missing.sort();
+    missing.dedup();
+    let event = |missing_capability| {
+        data::ErrorModelCapabilityMissing {
+            model: state.model.clone(),
+            missing_capability,
+            fallback_strategy: "name_and_text".into(),
+            ..Default::default()
+        }
+        .to_payload()
+    };
+    missing.into_iter().map(event).collect()
 }
 
 fn unavailable(tool_name: &str, reason: &str) -> Payload {

@@ -31,7 +31,13 @@ fn typed_cuts_in(typed: &Typed) -> bool {
         data::GapRunDisconnected::TYPE
         | data::RunHandedOver::TYPE
         | data::SessionInterrupted::TYPE
-        | data::ErrorToolUnavailable::TYPE => true,
+        | data::ErrorToolUnavailable::TYPE
+        | data::ErrorModelCapabilityMissing::TYPE
+        // Of a patch whose call was just refused.
+        | data::ToolEditRejected::TYPE
+        | data::ToolMultiEditRejected::TYPE
+        | data::ToolFileWriteRejected::TYPE
+        | data::ArtifactUpdated::TYPE => true,
         data::ApprovalResolved::TYPE => {
             data::ApprovalResolved::read(typed).is_some_and(|resolved| resolved.decision == data::Decision::Cancelled)
         }
@@ -56,6 +62,7 @@ pub(super) fn is_the_loops(payload: &Payload) -> bool {
                 | data::PolicyToolBlocked::TYPE
                 | data::CostTick::TYPE
                 | data::CostBudgetWarning::TYPE
+                | data::PolicyModelRewrote::TYPE
         ),
         _ => false,
     }

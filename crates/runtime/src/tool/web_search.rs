@@ -117,11 +117,8 @@ impl Tool for WebSearch {
 
     fn subject(&self, input: &Value) -> Result<Subject, BadInput> {
         read(input)?;
-        Ok(match &self.service {
-            Some(service) => Subject::Network { method: "GET".to_owned(), url: service.engine.endpoint().to_string() },
-            // Such a call fails before it reaches anything.
-            None => Subject::Internal,
-        })
+        // Not the engine's own address: a replay elsewhere, with another engine or none, must see the same.
+        Ok(Subject::Network { method: "GET".to_owned(), url: "search://web/".to_owned() })
     }
 
     fn run<'a>(&'a self, call: &'a ToolCall, context: &'a ToolContext) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod coverage;
 mod engine;
 mod files;
 mod kill;
@@ -9,6 +10,7 @@ mod mcp;
 mod net;
 mod provider;
 mod redaction;
+mod replay_v1;
 mod shell;
 mod tool_stage;
 mod web;

@@ -20,19 +20,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Where a tool is tried.
-pub struct ToolStage {
-    pub context: ToolContext,
+pub(crate) struct ToolStage {
+    pub(crate) context: ToolContext,
     store: SharedStore,
     events: Arc<Mutex<Vec<Typed>>>,
     _directory: TempDir,
 }
 
 impl ToolStage {
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self::with_redactor(Redactor::default()).await
     }
 
-    pub async fn with_redactor(redactor: Redactor) -> Self {
+    pub(crate) async fn with_redactor(redactor: Redactor) -> Self {
         let directory = TempDir::new().unwrap();
         let redactor = Arc::new(redactor);
         let store: SharedStore = Arc::new(MemoryStore::new());
@@ -50,7 +50,7 @@ impl ToolStage {
         Self { context, store, events, _directory: directory }
     }
 
-    pub async fn run(&self, tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolError> {
+    pub(crate) async fn run(&self, tool: &dyn Tool, input: Value) -> Result<ToolOutput, ToolError> {
         let call = ToolCall {
             call_id: "call_1".to_owned(),
             attempt: 1,
@@ -63,22 +63,22 @@ impl ToolStage {
     }
 
     /// All events of this type.
-    pub fn events<T: EventData>(&self) -> Vec<T> {
+    pub(crate) fn events<T: EventData>(&self) -> Vec<T> {
         self.events.lock().unwrap().iter().filter_map(T::read).collect()
     }
 
     /// Types of all events, in order.
-    pub fn types(&self) -> Vec<String> {
+    pub(crate) fn types(&self) -> Vec<String> {
         self.events.lock().unwrap().iter().map(|event| event.r#type.to_string()).collect()
     }
 
     /// All events as text, to search for what must not be there.
-    pub fn everything(&self) -> String {
+    pub(crate) fn everything(&self) -> String {
         format!("{:?}", self.events.lock().unwrap())
     }
 
     /// The content of the only artifact.
-    pub async fn artifact(&self) -> Bytes {
+    pub(crate) async fn artifact(&self) -> Bytes {
         let [artifact] = &*self.events::<ArtifactCreated>() else { panic!("{:?}", self.types()) };
         let digest = artifact.digest.strip_prefix("blake3:").unwrap().parse().unwrap();
         artifact::read(&self.store, digest).await.unwrap()

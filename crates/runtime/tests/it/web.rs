@@ -123,5 +123,6 @@ async fn without_a_search_engine_the_setting_is_named() {
     let search = WebSearch::new(None);
     let err = stage.run(&search, json!({ "query": "x" })).await.unwrap_err();
     assert!(err.message.contains("`web_search.provider`"), "{err}");
-    assert_eq!(search.subject(&json!({ "query": "x" })), Ok(Subject::Internal));
+    let told = Subject::Network { method: "GET".into(), url: "search://web/".into() };
+    assert_eq!(search.subject(&json!({ "query": "x" })), Ok(told));
 }

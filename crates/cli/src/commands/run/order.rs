@@ -117,6 +117,8 @@ fn flags(args: &Args) -> Vec<Flag> {
 
 fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) -> RunSpec {
     let prices = PriceBook::new(config.prices.clone());
+    // The price is that of the model which will be used.
+    let model = config.policy.model_instead_of(model).map_or(model, |rule| &rule.instead);
     let price = prices.price(&provider.name, provider.base_url.as_deref(), model, std::time::SystemTime::now());
     let (run, budget) = (&config.run, &config.run.budget);
     RunSpec {

@@ -39,7 +39,7 @@ pub(super) fn asked(request: &ApprovalRequested, diffs: &[(String, Vec<String>)]
         }
         lines.iter().for_each(|line| body(line, page));
     }
-    if let Some(cwd) = &request.cwd {
+    if let Some(cwd) = request.cwd.as_ref().filter(|cwd| !cwd.is_empty()) {
         body(&format!("{DIM}in {}{DIM:#}", page.fit(cwd, 5)), page);
     }
     if !request.policy_reason.is_empty() {

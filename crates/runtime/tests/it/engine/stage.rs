@@ -1,6 +1,6 @@
 //! A world for tests: a scripted model, a few tools, and a look at what came of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +16,9 @@ use r1_runtime::provider::{self, Provider, ProviderError, ProviderSpec, Scenario
 use r1_runtime::redact::Redactor;
 use r1_runtime::replay::{Report, replay};
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode, SandboxUnavailable};
+use r1_runtime::tool::edit::Edit;
+use r1_runtime::tool::file_write::FileWrite;
+use r1_runtime::tool::multi_edit::MultiEdit;
 use r1_runtime::tool::{BadInput, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec};
 use r1_runtime::workspace::Workspace;
 use r1_store::{MemoryStore, SharedStore};
@@ -40,6 +43,8 @@ pub(super) struct TestWorld {
     pub(super) begun: Arc<Notify>,
     /// Lets one `wait` go on.
     pub(super) go_on: Arc<Notify>,
+    /// Where the real editing tools work.
+    root: PathBuf,
 }
 
 impl World for TestWorld {
@@ -84,7 +89,11 @@ impl TestWorld {
             cwd: String::new(),
             reads_only: false,
         };
+        let root: Arc<Path> = self.root.as_path().into();
         vec![
+            Arc::new(Edit::new(root.clone())),
+            Arc::new(FileWrite::new(root.clone())),
+            Arc::new(MultiEdit::new(root)),
             tool("echo", true, |_| Subject::Internal, Act::Echo),
             tool("break", true, |_| Subject::Internal, Act::Break),
             tool("defect", true, |_| Subject::Internal, Act::Defect),
@@ -159,7 +168,7 @@ impl Stage {
     pub(super) fn on(store: SharedStore) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
-        let world = Arc::new(TestWorld::default());
+        let world = Arc::new(TestWorld { root: dir.path().join("work"), ..TestWorld::default() });
         let engine = Engine::new(
             store.clone(),
             world.clone(),
@@ -179,7 +188,7 @@ impl Stage {
         Arc::new(Engine::new(store, world, redactor, snapshots, None, "r1-00000002".into()))
     }
 
-    pub(super) fn workspace(&self) -> std::path::PathBuf {
+    pub(super) fn workspace(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 

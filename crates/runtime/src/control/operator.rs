@@ -1,0 +1,160 @@
+//! Operator runs: what happens to a run whose own log is closed, in short runs of their own.
+
+use r1_event::payload::{RunCompleted, RunStarted};
+use r1_event::side_record::EventRef;
+use r1_event::{Chain, Payload, Record, RunId, Seq, SideRecord, UnixNanos, Version};
+use r1_protocol::{RunFacts, json};
+use r1_receipt::key::SecretKey;
+use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::view;
+use crate::emit::Emission;
+use crate::world::{self, NoRandomness};
+use crate::writer::{RunWriter, WriterError};
+
+/// The kind of such runs.
+pub(crate) const OPERATOR: &str = "operator";
+
+/// What to write down.
+#[derive(Debug)]
+pub struct OperatorRun {
+    /// The run that it happened to.
+    pub about: RunId,
+    /// What was asked for, in a line.
+    pub goal: String,
+    /// Why.
+    pub reason: String,
+    /// What happened, without secrets.
+    pub events: Vec<Emission>,
+}
+
+/// The place in the log of another run that an operator run begins after.
+#[derive(Debug, Deserialize)]
+struct Parent {
+    run_id: String,
+}
+
+/// Writes an operator run, whole and sealed, and says where its events are. The run that it is about is
+/// not touched.
+pub async fn write(
+    store: &SharedStore,
+    new: OperatorRun,
+    owner: &str,
+    key: Option<SecretKey>,
+    now: UnixNanos,
+) -> Result<Vec<EventRef>, OperatorError> {
+    let started = started(store, &new, owner).await?;
+    let run = world::new_run_id(now)?;
+    let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
+    let mut batch = r1_event::Batch::new(&Chain::new(run.clone()));
+    batch.push(now, Payload::RunStarted(Box::new(started))).map_err(WriterError::from)?;
+    let mut places = Vec::new();
+    for Emission { payload, blobs } in new.events {
+        let seq = batch.push(now, payload).map_err(WriterError::from)?;
+        blobs.into_iter().for_each(|blob| batch.reference_blob(seq, blob));
+        if let Some(hash) = batch.after().head() {
+            places.push(EventRef { run_id: run.clone(), seq, ts: now, hash });
+        }
+    }
+    let done = RunCompleted { final_text: new.reason, ..RunCompleted::default() };
+    batch.push(now, Payload::RunCompleted(done)).map_err(WriterError::from)?;
+    let written = writer.append_batch(batch).await;
+    let closed = writer.close().await;
+    written?;
+    closed?;
+    Ok(places)
+}
+
+/// The operator runs about `run`, the oldest first.
+///
+/// No store has an index of them: this walks the listing, and reads the first event of each finished run
+/// that began after `run`. The listing's own order is no help, since imports may come in any order.
+pub async fn about(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, StoreError> {
+    let begun = store.run(run).await?.ok_or_else(|| StoreError::NoRun { run: run.clone() })?.started_at;
+    let mut found = Vec::new();
+    let mut after = None;
+    loop {
+        let filter = RunFilter { finished: Some(true), after, limit: 1000, ..RunFilter::default() };
+        let page = store.list(filter).await?;
+        let ended = page.runs.is_empty();
+        for other in page.runs.into_iter().filter(|other| other.version == Version::V2 && other.started_at >= begun) {
+            if parent(store, &other.run_id).await?.as_ref() == Some(run) {
+                found.push((other.started_at, other.run_id));
+            }
+        }
+        match page.next {
+            Some(next) if !ended => after = Some(next),
+            _ => break,
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, run)| run).collect())
+}
+
+/// The run that `run` is about, if it is an operator run.
+pub async fn parent(store: &SharedStore, run: &RunId) -> Result<Option<RunId>, StoreError> {
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let started = first.first().and_then(run_started).filter(|started| started.run_kind.as_deref() == Some(OPERATOR));
+    let parent = started.and_then(|started| json::read::<Parent>(&started.parent?));
+    Ok(parent.and_then(|parent| parent.run_id.parse().ok()))
+}
+
+/// What a run's first event says, if it can be read.
+pub(crate) fn run_started(first: &Record) -> Option<RunStarted> {
+    let place = view::place(first).filter(|place| place.seq == 1)?;
+    match Payload::decode(place.kind, first.payload.as_ref()?) {
+        Ok(Payload::RunStarted(started)) => Some(*started),
+        _ => None,
+    }
+}
+
+async fn started(store: &SharedStore, new: &OperatorRun, owner: &str) -> Result<RunStarted, StoreError> {
+    let no_run = || StoreError::NoRun { run: new.about.clone() };
+    let head = store.head(&new.about).await?.ok_or_else(no_run)?;
+    let first = store.read(&new.about, Seq::FIRST, PageLimit::ONE).await?;
+    let side_records = store.side_records(&new.about).await?;
+    let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
+    let last = head.next.get() - 1;
+    Ok(RunStarted {
+        goal: new.goal.clone(),
+        provider_id: "none".into(),
+        model_id: "none".into(),
+        app_version: env!("CARGO_PKG_VERSION").into(),
+        run_kind: Some(OPERATOR.into()),
+        task_id: facts.task_id,
+        session_id: facts.session_id,
+        workspace: first.first().and_then(run_started).and_then(|started| started.workspace),
+        parent: Some(json::to_raw(&json!({ "run_id": new.about.as_str(), "seq": last }))),
+        instance_id: Some(owner.into()),
+        ..RunStarted::default()
+    })
+}
+
+/// What all events of a run share, also if the first of them was erased or pruned.
+fn facts(first: Option<&Record>, side_records: &[SideRecord]) -> Option<RunFacts> {
+    let mut erase = None;
+    for record in side_records {
+        match record {
+            SideRecord::Prune(prune) => return Some(RunFacts::of_prune(prune)),
+            SideRecord::Erase(erased) if erased.seq == Seq::FIRST => erase = Some(erased),
+            SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+        }
+    }
+    RunFacts::of_first(first?, erase)
+}
+
+/// An operator run was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum OperatorError {
+    /// Its events could not be written.
+    #[error(transparent)]
+    Writer(#[from] WriterError),
+    /// It cannot be named.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}

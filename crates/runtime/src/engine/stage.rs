@@ -1,0 +1,44 @@
+//! Events on their way into a batch.
+
+use r1_event::Batch;
+use r1_protocol::event_id;
+
+use super::{Engine, EngineError};
+use crate::agent::refused::rejections;
+use crate::agent::{FoldError, Place, RunState};
+use crate::emit::Emission;
+use crate::world;
+use crate::writer::WriterError;
+
+/// Gives an event its place, takes it into the state, and does the same with what follows from it at
+/// once. Gives the event's id.
+pub(super) fn stage(
+    engine: &Engine,
+    batch: &mut Batch,
+    state: &mut RunState,
+    emission: Emission,
+) -> Result<String, EngineError> {
+    let following = rejections(state, &emission.payload, world::now());
+    let id = stage_one(engine, batch, state, emission)?;
+    for emission in following {
+        stage_one(engine, batch, state, emission)?;
+    }
+    Ok(id)
+}
+
+fn stage_one(
+    engine: &Engine,
+    batch: &mut Batch,
+    state: &mut RunState,
+    emission: Emission,
+) -> Result<String, EngineError> {
+    let payload = engine.redactor.payload(emission.payload);
+    let ts = world::now();
+    let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
+    for blob in emission.blobs {
+        batch.reference_blob(seq, blob);
+    }
+    let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
+    state.apply(Place { seq, ts, hash }, &payload);
+    Ok(event_id(ts, hash))
+}
