@@ -5,7 +5,7 @@
 //! exactly that; if it waits, the log must have something that comes from outside. Then the event is
 //! taken, and so on to the end.
 //!
-//! A log of Starling's is replayed with Starling's loop, in the same way: see [`v1`].
+//! A log of Starling's is replayed with Starling's loop, in the same way.
 
 mod difference;
 mod rules;
