@@ -149,12 +149,15 @@ pub struct Prepared {
     pub contains_secrets: bool,
     /// What the tool itself wants to remember.
     pub state: Value,
+    /// Whether the log says that an earlier attempt has done it: it is neither done nor told again.
+    pub applied: bool,
 }
 
 impl Prepared {
     /// As it is recorded.
     pub(crate) fn to_json(&self, call_id: &str) -> Value {
-        let Self { patches, contains_secrets, state } = self;
+        // Whether it was applied is told by events of its own.
+        let Self { patches, contains_secrets, state, applied: _ } = self;
         json!({
             "tool_call_id": call_id,
             "patches": patches,
@@ -170,6 +173,7 @@ impl Prepared {
             patches: patches.into_iter().flatten().filter_map(|id| id.as_str().map(Into::into)).collect(),
             contains_secrets: value.get("contains_secrets").and_then(Value::as_bool).unwrap_or(false),
             state: value.get("state").cloned().unwrap_or_default(),
+            applied: false,
         }
     }
 }

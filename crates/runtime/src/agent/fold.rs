@@ -418,6 +418,11 @@ impl RunState {
             data::UserAttachment::TYPE => self.attached(typed),
             data::ToolEditApplied::TYPE | data::ToolMultiEditApplied::TYPE | data::ToolFileWriteApplied::TYPE => {
                 self.changed_files = true;
+                let call_id = json::from_raw(&typed.data);
+                let call_id = call_id.get("tool_call_id").and_then(Value::as_str).unwrap_or_default();
+                if let Some(Call { prepared: Some(Ok(prepared)), .. }) = self.call_mut(call_id) {
+                    prepared.applied = true;
+                }
             }
             data::PolicyModelRewrote::TYPE => {
                 if let Some(rewrote) = data::PolicyModelRewrote::read(typed) {

@@ -44,6 +44,7 @@ pub(super) async fn prepare(
         patches: stored.iter().map(|patch| patch.id.clone()).collect(),
         contains_secrets: stored.iter().any(|patch| patch.contains_secrets),
         state: patches::to_state(&stored),
+        applied: false,
     })
 }
 
@@ -56,6 +57,9 @@ pub(super) async fn run(call: &ToolCall, context: &ToolContext) -> Result<ToolOu
         return Ok(ToolOutput { output: text.into(), summary: "no change".into(), artifact_id: None });
     }
     let patches = Patches { tool_call_id: &call.call_id, members: &members };
+    if call.prepared.applied {
+        return Ok(done(&patches));
+    }
     context.events.emit(patches.proposed(true)).await.map_err(lost)?;
     let mut changes = Vec::new();
     for patch in &members {
@@ -75,6 +79,11 @@ pub(super) async fn run(call: &ToolCall, context: &ToolContext) -> Result<ToolOu
     let revisions: Vec<_> =
         applied.changes.iter().map(|change| change.after.as_ref().map(Snapshot::revision)).collect();
     context.events.emit_all(patches.applied(&revisions, &By::Agent, world::now())).await.map_err(lost)?;
-    let done: Vec<_> = members.iter().map(|patch| patches::summary(&patch.facts)).collect();
-    Ok(ToolOutput { output: done.join("\n").into(), summary: line(&patches.summary()), artifact_id: None })
+    Ok(done(&patches))
+}
+
+/// What the model hears of patches that were applied.
+fn done(patches: &Patches<'_>) -> ToolOutput {
+    let done: Vec<_> = patches.members.iter().map(|patch| patches::summary(&patch.facts)).collect();
+    ToolOutput { output: done.join("\n").into(), summary: line(&patches.summary()), artifact_id: None }
 }
