@@ -24,9 +24,11 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
 }
 
 fn latency(table: &mut Table, runtime: &Runtime, name: &str, stage: &Stage) {
-    // A busy moment of the machine or its disk counts for one round: the best one is told.
-    let rounds = (0..if quick() { 1 } else { 5 }).map(|_| runtime.block_on(round(stage)));
-    let (ours, bare) = rounds.min_by_key(|(ours, _)| ours.p99).expect("a round");
+    // A busy moment of the machine or its disk counts for one round: of each, the best one is told.
+    let rounds: Vec<_> = (0..if quick() { 1 } else { 5 }).map(|_| runtime.block_on(round(stage))).collect();
+    let (ours, bare): (Vec<_>, Vec<_>) = rounds.into_iter().unzip();
+    let best = |rounds: Vec<Spread>| rounds.into_iter().min_by_key(|spread| spread.p99).expect("a round");
+    let (ours, bare) = (best(ours), best(bare));
     table.row(
         &format!("from an event to its being durable, {name}, p99"),
         &ours.shown(),
