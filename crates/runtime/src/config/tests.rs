@@ -6,7 +6,7 @@ fn user(text: &str) -> Option<SettingsFile> {
 }
 
 fn project(text: &str) -> Option<SettingsFile> {
-    Some(SettingsFile { path: "/work/thing/r1.toml".into(), text: text.into() })
+    Some(SettingsFile { path: "/code/thing/r1.toml".into(), text: text.into() })
 }
 
 fn message(result: Result<Loaded, ConfigError>) -> String {
@@ -33,7 +33,7 @@ fn flags_come_before_environment_before_project_before_user_before_default() {
     let origin = |key: &str| loaded.origins.of(key).to_string();
     assert_eq!(origin("run.model"), "--model");
     assert_eq!(origin("run.max_turns"), "$R1_MAX_TURNS");
-    assert_eq!(origin("run.max_attempts"), "/work/thing/r1.toml");
+    assert_eq!(origin("run.max_attempts"), "/code/thing/r1.toml");
     assert_eq!(origin("run.context_tokens"), "/home/me/.r1/config.toml");
     assert_eq!(origin("run.max_output_tokens"), "default");
 }
@@ -102,9 +102,9 @@ fn a_project_that_nobody_trusts_can_only_make_things_stricter() {
     }
 
     for (trusted, is_trusted) in
-        [("/work", true), ("~/thing", true), ("/wor", false), ("work", false), ("/work/thing/sub", false)]
+        [("/code", true), ("~/thing", true), ("/cod", false), ("code", false), ("/code/thing/sub", false)]
     {
-        let given = Given { user_home: Some("/work".into()), ..Given::default() };
+        let given = Given { user_home: Some("/code".into()), ..Given::default() };
         let loaded = resolve(user(&format!("trusted = [\"{trusted}\"]")), project(text), &given).unwrap();
         assert_eq!(loaded.config.run.approve == ApprovalMode::Full, is_trusted, "{trusted}");
         assert_eq!(loaded.config.mcp_servers().len(), usize::from(is_trusted));
@@ -170,7 +170,7 @@ fn the_template_says_what_holds_and_names_every_key() {
         .map(|line| format!("{line}\n"))
         .collect();
     let given = Given { user_home: None, ..Given::default() };
-    let loaded = resolve(user("trusted = [\"/work\"]"), project(&all), &given).unwrap();
+    let loaded = resolve(user("trusted = [\"/code\"]"), project(&all), &given).unwrap();
     assert_eq!(loaded.ignored, []);
     let all = toml::to_string(&loaded.config).unwrap();
     for key in ["usd", "key_env", "bearer_env", "max_file_size", "cached_input", "variables", "mcp ="] {
