@@ -15,6 +15,7 @@ pub mod conversation;
 pub mod prompt;
 pub mod spec;
 
+pub(crate) mod answer;
 mod budget;
 mod call;
 mod compact;

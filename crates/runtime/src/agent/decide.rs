@@ -337,7 +337,8 @@ impl RunState {
         Some(self.failed("budget_exceeded", format!("the budget of {limit} is used up"), false))
     }
 
-    fn failed(&self, code: &str, message: String, retriable: bool) -> Payload {
+    /// The run ends because it cannot go on.
+    pub(crate) fn failed(&self, code: &str, message: String, retriable: bool) -> Payload {
         Payload::RunFailed(payload::RunFailed {
             error: message,
             error_type: code.into(),

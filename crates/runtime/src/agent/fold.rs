@@ -9,12 +9,13 @@ use r1_protocol::data::{self, EventData};
 use r1_protocol::{event_id, json};
 use serde_json::Value;
 
+use super::answer;
 use super::budget::Spent;
 use super::call::{Call, Stage};
 use super::conversation::Conversation;
 use super::spec::RunSpec;
 use super::state::{Checkpoint, FailedTurn, Lease, Origin, Phase, RunState, Turn};
-use crate::model::{Block, Message, Role, Thinking, ToolResult, ToolUse, Usage};
+use crate::model::{Block, Message, Role, Thinking, ToolResult, ToolUse};
 use crate::policy::{Grant, Grants};
 use crate::tool::Prepared;
 
@@ -233,13 +234,7 @@ impl RunState {
         else {
             return;
         };
-        let count = |n: i64| u64::try_from(n).unwrap_or(0);
-        let usage = Usage {
-            input_tokens: count(message.input_tokens),
-            output_tokens: count(message.output_tokens),
-            cache_read_tokens: count(message.cache_read_tokens),
-            cache_write_tokens: count(message.cache_create_tokens),
-        };
+        let usage = answer::usage(message);
         self.spent.turn(usage, message.cost_micros_usd.unwrap_or(0));
         self.takeovers = 0;
         self.ticked = false;

@@ -97,7 +97,7 @@ impl<'e> Runner<'e> {
             events.extend(missing_capabilities(&state, provider.as_ref()));
         }
         if let Err((code, message)) = &room {
-            events.push(failed(&state, code, message));
+            events.push(state.failed(code, message.clone(), true));
         }
         let events = events.into_iter().map(Emission::plain).collect();
         super::claim::commit(engine, &mut writer, &mut state, events).await?;
@@ -576,17 +576,6 @@ fn missing_capabilities(state: &RunState, provider: &dyn Provider) -> Vec<Payloa
 fn unavailable(tool_name: &str, reason: &str) -> Payload {
     let (tool_name, reason) = (tool_name.to_owned(), reason.to_owned());
     data::ErrorToolUnavailable { tool_name, reason, ..Default::default() }.to_payload()
-}
-
-fn failed(state: &RunState, code: &str, message: &str) -> Payload {
-    Payload::RunFailed(payload::RunFailed {
-        error: message.into(),
-        error_type: code.into(),
-        duration_ms: i64::try_from(state.duration_ms()).unwrap_or(i64::MAX),
-        retriable: Some(true),
-        turns: Some(state.spent.turns),
-        ..Default::default()
-    })
 }
 
 fn checkpoint(at_sequence: u64, workspace_revision: Option<String>) -> Payload {

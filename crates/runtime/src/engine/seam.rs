@@ -65,13 +65,7 @@ pub(super) fn close_calls(state: &RunState) -> Vec<Payload> {
 /// Nobody should try again by itself.
 pub(super) fn crash_loop(state: &RunState) -> Vec<Payload> {
     let mut events = crate::agent::command::withdraw_questions(state);
-    events.push(Payload::RunFailed(payload::RunFailed {
-        error: "five workers in a row were lost on this run without any progress".into(),
-        error_type: "crash_loop".into(),
-        duration_ms: i64::try_from(state.duration_ms()).unwrap_or(i64::MAX),
-        retriable: Some(true),
-        turns: Some(state.spent.turns),
-        ..Default::default()
-    }));
+    let message = "five workers in a row were lost on this run without any progress";
+    events.push(state.failed("crash_loop", message.into(), true));
     events
 }

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use r1_event::{Payload, payload};
 use r1_protocol::data::{self, EventData};
-use r1_protocol::json;
 use tokio::sync::mpsc;
 
-use crate::agent::{RunState, Turn};
+use crate::agent::{RunState, Turn, answer};
 use crate::emit::Emitter;
 use crate::model::{Block, Delta, ModelRequest, ModelResponse, ToolUse};
 use crate::provider::{Provider, ProviderError};
@@ -170,7 +169,7 @@ pub(super) fn answer_events(state: &RunState, turn: &Turn, response: &ModelRespo
         };
         events.push(proposed.to_payload());
     }
-    let text = text_of(response);
+    let text = answer::text(&response.blocks);
     if calls.is_empty() {
         let summary = text.clone();
         events.push(data::AssistantFinalAnswer { turn_index, summary, ..Default::default() }.to_payload());
@@ -191,7 +190,7 @@ pub(super) fn answer_events(state: &RunState, turn: &Turn, response: &ModelRespo
         cost_source: Some(cost_source.into()),
         raw_response_hash: Some(Bytes::copy_from_slice(response.raw_response_hash.as_bytes())),
         provider_request_id: response.request_id.clone().unwrap_or_default(),
-        tool_uses: Some(calls.iter().map(|call| planned(call)).collect()),
+        tool_uses: Some(answer::tool_uses(&response.blocks)),
         turn_index: Some(turn_index),
         duration_ms: u64::try_from(took.as_millis()).ok(),
         ..Default::default()
@@ -226,23 +225,6 @@ pub(super) fn failure_events(state: &RunState, turn: &Turn, error: &ProviderErro
 
 fn as_tool_use(block: &Block) -> Option<&ToolUse> {
     if let Block::ToolUse(call) = block { Some(call) } else { None }
-}
-
-fn planned(call: &ToolUse) -> payload::PlannedToolUse {
-    payload::PlannedToolUse {
-        call_id: call.call_id.clone(),
-        tool: call.tool.clone(),
-        args: json::to_raw(&call.input),
-        ..Default::default()
-    }
-}
-
-fn text_of(response: &ModelResponse) -> String {
-    let texts = response.blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.as_str()),
-        _ => None,
-    });
-    texts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// What a call cost, and who says so.

@@ -3,11 +3,9 @@
 use r1_event::Payload;
 use r1_event::payload::{self, Typed};
 use r1_protocol::data::{self, EventData};
-use r1_protocol::json;
 
-use crate::agent::{RunState, Toolset};
+use crate::agent::{RunState, Toolset, answer};
 use crate::control::create::{hash, registry_hash, tool_schemas};
-use crate::model::Block;
 
 /// Whether an event may stand where the loop had something else to say: a control action, or a seam.
 pub(super) fn cuts_in(payload: &Payload) -> bool {
@@ -74,16 +72,16 @@ pub(super) fn restated(state: &RunState, payload: &Payload) -> Option<Payload> {
         Payload::AssistantMessageCompleted(message) if message.stop_reason != "cancelled" => {
             let blocks = state.turn.as_ref()?.said();
             let mut expected = message.clone();
-            expected.text = texts(&blocks);
-            expected.tool_uses = Some(blocks.iter().filter_map(planned).collect());
+            expected.text = answer::text(blocks.iter().copied());
+            expected.tool_uses = Some(answer::tool_uses(blocks));
             if message.cost_source.as_deref() == Some("price_book") {
-                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost(&usage(message)));
+                expected.cost_micros_usd = state.spec.price.as_ref().map(|price| price.cost(&answer::usage(message)));
             }
             Some(Payload::AssistantMessageCompleted(expected))
         }
         Payload::Typed(typed) if typed.r#type == data::AssistantFinalAnswer::TYPE => {
             let mut expected = data::AssistantFinalAnswer::read(typed)?;
-            expected.summary = texts(&state.turn.as_ref()?.said());
+            expected.summary = answer::text(state.turn.as_ref()?.said());
             Some(expected.to_payload())
         }
         _ => None,
@@ -118,30 +116,4 @@ pub(super) fn same_bytes(expected: &Payload, found: &Payload, bytes: &bytes::Byt
         (expected, _) => expected.encode(),
     };
     encoded == *bytes
-}
-
-fn texts(blocks: &[&Block]) -> String {
-    let texts =
-        blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(text.as_str()) } else { None });
-    texts.collect::<Vec<_>>().join("\n\n")
-}
-
-fn planned(block: &&Block) -> Option<payload::PlannedToolUse> {
-    let Block::ToolUse(call) = block else { return None };
-    Some(payload::PlannedToolUse {
-        call_id: call.call_id.clone(),
-        tool: call.tool.clone(),
-        args: json::to_raw(&call.input),
-        ..Default::default()
-    })
-}
-
-fn usage(message: &payload::AssistantMessageCompleted) -> crate::model::Usage {
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
-    crate::model::Usage {
-        input_tokens: count(message.input_tokens),
-        output_tokens: count(message.output_tokens),
-        cache_read_tokens: count(message.cache_read_tokens),
-        cache_write_tokens: count(message.cache_create_tokens),
-    }
 }
