@@ -254,6 +254,22 @@ pub struct Batch {
     span: Option<(UnixNanos, UnixNanos)>,
     blobs: Vec<(Seq, Digest)>,
     settled: Vec<String>,
+    note: Option<Note>,
+}
+
+/// What whoever asked for a batch keeps of it: stored together with the events, or not at all.
+///
+/// It replaces a document that must still be as the asker left it, so that what is asked twice is done once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Where the document is.
+    pub collection: String,
+    /// Which.
+    pub key: String,
+    /// The revision that it must have; it gets the next one.
+    pub revision: u64,
+    /// What it says then.
+    pub body: Bytes,
 }
 
 impl Batch {
@@ -261,7 +277,15 @@ impl Batch {
     #[must_use]
     pub fn new(chain: &Chain) -> Self {
         let before = Position { run: chain.run.clone(), size: chain.size(), head: chain.head };
-        Self { before, after: chain.clone(), records: Vec::new(), span: None, blobs: Vec::new(), settled: Vec::new() }
+        Self {
+            before,
+            after: chain.clone(),
+            records: Vec::new(),
+            span: None,
+            blobs: Vec::new(),
+            settled: Vec::new(),
+            note: None,
+        }
     }
 
     /// Adds an event of a v2 run and returns its seq.
@@ -351,6 +375,17 @@ impl Batch {
         if !self.settled.contains(&command) {
             self.settled.push(command);
         }
+    }
+
+    /// Declares what is to be noted of this batch where its asker looks.
+    pub fn note(&mut self, note: Note) {
+        self.note = Some(note);
+    }
+
+    /// What is to be noted of this batch.
+    #[must_use]
+    pub const fn noted(&self) -> Option<&Note> {
+        self.note.as_ref()
     }
 
     /// Where this batch begins.

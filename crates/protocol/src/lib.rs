@@ -5,6 +5,7 @@
 //! - [`registry`] and [`schema`]: every type as a table, and the JSON Schemas made from it.
 //! - [`check`]: whether an event is what its type promises; [`lint`]: whether a run's events come in the
 //!   promised order; [`conformance`]: both, of a whole log.
+//! - [`api`]: what the HTTP API takes and gives.
 //! - [`dialect`]: the names that other producers use.
 //!
 //! Pure: no I/O, no clock. What is served of an event depends on the event and on its run's first one
@@ -13,6 +14,7 @@
 #[macro_use]
 mod table;
 
+pub mod api;
 pub mod canonical;
 pub mod check;
 pub mod conformance;

@@ -33,7 +33,7 @@ pub use decide::Toolset;
 pub use effect::Effect;
 pub use fold::{FoldError, Place};
 pub use spec::{Budget, RunSpec, SandboxWish};
-pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Status, Turn};
+pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Turn};
 
 /// Name of the recorded input that says how long to wait before another attempt at a turn.
 pub(crate) const RETRY_DELAY: &str = "retry.delay_ms";

@@ -93,6 +93,12 @@ pub enum AppendError {
         /// The command.
         id: String,
     },
+    /// Someone else has done, or does, what the batch was asked for: read the document.
+    #[error("what the batch for run {run} is to be noted in was changed meanwhile")]
+    NoteMoved {
+        /// The run.
+        run: RunId,
+    },
     /// An earlier write failed half way: open the store again.
     #[error("the store refuses writes since an earlier one failed ({reason}); open it again once that is mended")]
     Poisoned {
@@ -130,6 +136,7 @@ impl AppendError {
             | Self::Finished { .. }
             | Self::BlobMissing { .. }
             | Self::CommandWithdrawn { .. }
+            | Self::NoteMoved { .. }
             | Self::Poisoned { .. }
             | Self::Failed { .. } => false,
         }

@@ -2,6 +2,7 @@
 //!
 //! - [`Store`]: the promise, in words; every backend keeps all of it.
 //! - [`Lease`]: the right to write to a run; [`Head`]: where its log stands.
+//! - [`Document`]: small things beside the logs.
 //! - [`Command`]: a message to whoever holds a run's lease.
 //! - [`MemoryStore`], [`SqliteStore`]: two that keep it, within a process and in a file.
 //! - [`tail()`] and [`tail_feed`]: history, then live, without gap or duplicate.
@@ -14,6 +15,7 @@ mod clock;
 pub mod command;
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod document;
 pub mod error;
 pub mod feed;
 pub mod lease;
@@ -28,6 +30,7 @@ pub mod watch;
 
 pub use blob::{BlobContent, BlobInfo, BlobStore};
 pub use command::Command;
+pub use document::{Document, DocumentChange, DocumentQuery, Expect};
 pub use error::{AppendError, BlobError, CommandError, LeaseError, OpenError, StoreError};
 pub use feed::{FeedCursor, FeedItem, FeedPage};
 pub use lease::{Acquired, FencingToken, Lease};

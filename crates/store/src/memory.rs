@@ -4,6 +4,7 @@
 //! neither appending nor reading copies one.
 
 mod blobs;
+mod documents;
 mod shelf;
 mod work;
 
@@ -21,6 +22,7 @@ use self::shelf::Shelf;
 use crate::blob::BlobStore;
 use crate::clock;
 use crate::command::Command;
+use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
@@ -217,6 +219,18 @@ impl Store for MemoryStore {
             shelf.compact();
             Ok(())
         })
+    }
+
+    fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        self.with(|shelf| Ok(shelf.documents.get(collection, key, clock::now()).cloned()))
+    }
+
+    fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        self.with(|shelf| Ok(shelf.documents.find(collection, &query, clock::now())))
+    }
+
+    fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.with(|shelf| Ok(shelf.documents.change(changes, clock::now())))
     }
 
     fn blobs(&self) -> &dyn BlobStore {

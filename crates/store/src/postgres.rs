@@ -42,6 +42,7 @@ use self::read::Settled;
 use self::wake::Wake;
 use crate::blob::BlobStore;
 use crate::command::Command;
+use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
@@ -276,6 +277,18 @@ impl Store for PostgresStore {
 
     fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(self.db.vacuum("FULL", layout::TABLES))
+    }
+
+    fn document(&self, _: &str, _: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    }
+
+    fn documents(&self, _: &str, _: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    }
+
+    fn change_documents(&self, _: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
     }
 
     fn blobs(&self) -> &dyn BlobStore {

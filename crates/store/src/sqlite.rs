@@ -43,6 +43,7 @@ use self::writer::Writer;
 use crate::blob::BlobStore;
 use crate::blob::files::BlobFiles;
 use crate::command::Command;
+use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
@@ -354,6 +355,18 @@ impl Store for SqliteStore {
 
     fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.shared.settle(Left::Pages).boxed()
+    }
+
+    fn document(&self, _: &str, _: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    }
+
+    fn documents(&self, _: &str, _: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    }
+
+    fn change_documents(&self, _: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
     }
 
     fn blobs(&self) -> &dyn BlobStore {

@@ -9,6 +9,7 @@ use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
 
 use crate::blob::BlobStore;
 use crate::command::Command;
+use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
@@ -30,8 +31,9 @@ pub trait Store: Send + Sync + 'static {
     /// Appends a batch to the run of its chain.
     ///
     /// Refused with the actual head if the log does not end where the batch begins, and if a blob that
-    /// the batch names or a command that it settles is not there. Settled commands are removed in the
-    /// same transaction; a terminal event removes all commands of its run.
+    /// the batch names or a command that it settles is not there, or if the document that it notes itself in
+    /// was changed. Settled commands are removed and the note is written in the same transaction; a terminal
+    /// event removes all commands of its run.
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>>;
 
     /// Where a run's log stands; `None` if there is no such run.
@@ -122,6 +124,17 @@ pub trait Store: Send + Sync + 'static {
     /// may have left where it moved them from. Costs as much as writing the whole store again; call it
     /// once after many prunes.
     fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// A document; `None` if there is none or it was to be forgotten by now.
+    fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>>;
+
+    /// Documents of a collection, the highest rank first. The cost grows with what is returned, not with what
+    /// is there, as long as the first facet is selective.
+    fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>>;
+
+    /// Makes all changes in one transaction, in this order; false if an expectation did not hold, and then
+    /// nothing was changed. Documents that are to be forgotten are removed along the way.
+    fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Content that is too large for an event.
     fn blobs(&self) -> &dyn BlobStore;

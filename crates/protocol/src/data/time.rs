@@ -2,15 +2,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 use r1_event::UnixNanos;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::registry::{Shape, Shaped};
 
 /// A moment as text: RFC 3339 in UTC. R1 always writes nine digits of the second's fraction; a foreign
 /// writer's text is kept as it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Time(String);
+pub struct Time(#[schemars(extend("format" = "date-time"))] String);
 
 impl Time {
     /// The text.

@@ -4,6 +4,7 @@
 //! the events it causes; what it may not do is refused before anything is written.
 
 use r1_event::{Payload, payload};
+pub use r1_protocol::api::{Decision, Scope};
 use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -84,27 +85,6 @@ pub struct Recorded {
     /// The blobs that it names, in hex: they are kept as long as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blobs: Vec<String>,
-}
-
-/// Yes or no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decision {
-    /// Yes.
-    Approve,
-    /// No.
-    Reject,
-}
-
-/// For how long a yes holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// For this call.
-    #[default]
-    Once,
-    /// For the same call again, until the session ends.
-    Session,
 }
 
 /// Why a command was not carried out.

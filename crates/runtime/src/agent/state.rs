@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use r1_event::{Digest, Kind, RunId, Seq, UnixNanos};
+use r1_protocol::api::RunStatus;
 use r1_protocol::data::Actor;
 
 use super::budget::Spent;
@@ -180,67 +181,20 @@ pub(super) struct FailedTurn {
     pub(super) retriable: bool,
 }
 
-/// A run's status as people are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Held back.
-    NotStarted,
-    /// Waits for a worker.
-    Queued,
-    /// Being worked on.
-    Running,
-    /// Waits for a person, and nothing else can go on.
-    AwaitingApproval,
-    /// A session that waits for the next message.
-    Idle,
-    /// Its worker is gone.
-    Paused,
-    /// Done.
-    Completed,
-    /// Failed.
-    Failed,
-    /// Stopped.
-    Cancelled,
-}
-
-impl Status {
-    /// The word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotStarted => "not_started",
-            Self::Queued => "queued",
-            Self::Running => "running",
-            Self::AwaitingApproval => "awaiting_approval",
-            Self::Idle => "idle",
-            Self::Paused => "paused",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
-    }
-
-    /// Whether nothing can come any more.
-    #[must_use]
-    pub const fn is_final(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-}
-
 impl RunState {
     /// The status as the log alone tells it.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> RunStatus {
         match (self.terminal, self.phase) {
-            (Some(Kind::RunCompleted), _) => Status::Completed,
-            (Some(Kind::RunCancelled), _) => Status::Cancelled,
-            (Some(_), _) => Status::Failed,
-            (None, Phase::Held) => Status::NotStarted,
-            (None, Phase::Paused) => Status::Paused,
-            (None, _) if self.is_idle() => Status::Idle,
-            (None, Phase::Queued) => Status::Queued,
-            (None, Phase::Claimed) if self.waits_for_a_person() => Status::AwaitingApproval,
-            (None, Phase::Claimed) => Status::Running,
+            (Some(Kind::RunCompleted), _) => RunStatus::Completed,
+            (Some(Kind::RunCancelled), _) => RunStatus::Cancelled,
+            (Some(_), _) => RunStatus::Failed,
+            (None, Phase::Held) => RunStatus::NotStarted,
+            (None, Phase::Paused) => RunStatus::Paused,
+            (None, _) if self.is_idle() => RunStatus::Idle,
+            (None, Phase::Queued) => RunStatus::Queued,
+            (None, Phase::Claimed) if self.waits_for_a_person() => RunStatus::AwaitingApproval,
+            (None, Phase::Claimed) => RunStatus::Running,
         }
     }
 

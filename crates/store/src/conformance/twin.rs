@@ -11,6 +11,7 @@ use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
 
 use crate::blob::{BlobContent, BlobInfo, BlobStore};
 use crate::command::Command;
+use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, BlobError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
@@ -138,6 +139,18 @@ impl Store for Twin {
 
     fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
         self.sides.next().compact()
+    }
+
+    fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        self.sides.next().document(collection, key)
+    }
+
+    fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        self.sides.next().documents(collection, query)
+    }
+
+    fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.sides.next().change_documents(changes)
     }
 
     fn blobs(&self) -> &dyn BlobStore {

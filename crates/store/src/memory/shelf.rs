@@ -6,6 +6,8 @@ use bytes::Bytes;
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord, UnixNanos};
 
+use super::documents::Documents;
+use crate::clock;
 use crate::command::Command;
 use crate::error::{AppendError, StoreError};
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
@@ -26,6 +28,7 @@ pub(super) struct Shelf {
     feed: Vec<(usize, Seq)>,
     pub(super) leases: HashMap<RunId, Lease>,
     pub(super) blobs: HashMap<Digest, Blob>,
+    pub(super) documents: Documents,
     /// Who is told when a log grows.
     pub(super) openings: Vec<Watches>,
 }
@@ -76,6 +79,12 @@ impl Shelf {
         let pending = |id: &String| place.is_some_and(|place| self.runs[place].has_command(id));
         if let Some(id) = batch.settled().iter().find(|id| !pending(id)) {
             return Err(AppendError::CommandWithdrawn { run: run.clone(), id: id.clone() });
+        }
+        if let Some(note) = batch.noted() {
+            if !self.documents.admits(note, clock::now()) {
+                return Err(AppendError::NoteMoved { run: run.clone() });
+            }
+            self.documents.take_note(note);
         }
         if let Some(place) = place {
             self.runs[place].commands.retain(|command| !batch.settled().contains(&command.id));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use r1_event::Kind;
-use r1_runtime::agent::Status;
+use r1_protocol::api::RunStatus;
 use r1_runtime::agent::command::{Command, Decision, Refusal, Scope};
 use r1_runtime::control::command::{CommandError, command};
 use r1_runtime::control::create::NewRun;
@@ -43,7 +43,7 @@ async fn ep_16_an_approved_call_runs() {
     let run = stage.create(asking(&stage, "turns: [{tool_calls: [{tool: act, input: {x: 1}}]}, {text: done}]")).await;
     let work = stage.start(&run);
     let id = pending(&stage, &run).await;
-    assert_eq!(stage.state(&run).await.status(), Status::AwaitingApproval);
+    assert_eq!(stage.state(&run).await.status(), RunStatus::AwaitingApproval);
     assert_eq!(stage.world.runs.load(Ordering::SeqCst), 0, "nothing runs before the answer");
     command(&stage.engine, &run, answer(&id, Decision::Approve, "", Scope::Once)).await.unwrap();
     assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCompleted));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use r1_event::{Kind, Payload};
-use r1_runtime::agent::Status;
+use r1_protocol::api::RunStatus;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::engine::{Claim, Outcome};
@@ -41,7 +41,7 @@ async fn ep_20_cancel_stops_a_model_call_and_a_queued_run() {
 
     let queued = stage.create(stage.new_run("turns: [{text: never}]")).await;
     let state = command(&stage.engine, &queued, cancel()).await.unwrap();
-    assert_eq!(state.status(), Status::Cancelled);
+    assert_eq!(state.status(), RunStatus::Cancelled);
     stage.check(&queued).await;
 }
 
@@ -125,7 +125,7 @@ async fn ep_19_a_stopped_process_hands_its_run_over() {
     assert_eq!(work.await.unwrap().unwrap(), Outcome::HandedOver);
     let types = stage.types(&run).await;
     assert_eq!(types[types.len() - 2..], ["turn.failed", "run.handed_over"]);
-    assert_eq!(stage.state(&run).await.status(), Status::Queued);
+    assert_eq!(stage.state(&run).await.status(), RunStatus::Queued);
     command(&stage.engine, &run, cancel()).await.unwrap();
     stage.check(&run).await;
 }

@@ -1,7 +1,7 @@
 //! A session stays open: it answers, waits, is interrupted, and outlives a failed turn.
 
 use r1_event::{Kind, RunId};
-use r1_runtime::agent::Status;
+use r1_protocol::api::RunStatus;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::control::create::NewRun;
@@ -27,7 +27,7 @@ fn cancel() -> Command {
 async fn until_idle(stage: &Stage, run: &RunId, turns: u64) {
     while {
         let state = stage.state(run).await;
-        state.status() != Status::Idle || state.spent.turns < turns
+        state.status() != RunStatus::Idle || state.spent.turns < turns
     } {
         tokio::task::yield_now().await;
     }
@@ -56,7 +56,7 @@ async fn an_interrupted_session_is_idle_and_forgets_the_half_answer() {
     stage.until(&run, "turn.started").await;
     let stop = Command::Interrupt { reason: "wait".into(), by: "operator".into(), actor: None };
     let state = command(&stage.engine, &run, stop).await.unwrap();
-    assert_eq!(state.status(), Status::Idle);
+    assert_eq!(state.status(), RunStatus::Idle);
     command(&stage.engine, &run, say("go on")).await.unwrap();
     until_idle(&stage, &run, 2).await;
     let heard = format!("{:?}", stage.state(&run).await.conversation.messages());
@@ -92,7 +92,7 @@ async fn ep_19_a_session_that_was_cut_off_waits_for_a_person() {
     let _ = work.await;
     stage.expire(&run).await;
     r1_runtime::engine::pause_abandoned(&stage.engine, &run).await.unwrap();
-    assert_eq!(stage.state(&run).await.status(), Status::Paused);
+    assert_eq!(stage.state(&run).await.status(), RunStatus::Paused);
     assert!(command(&stage.engine, &run, say("hello?")).await.is_err(), "a paused session is resumed first");
     let stop = CancellationToken::new();
     let (engine, named, stopped) = (stage.engine.clone(), run.clone(), stop.clone());

@@ -144,6 +144,7 @@ fn describe(err: &AppendError) -> &'static str {
         | AppendError::Fenced { .. }
         | AppendError::Finished { .. }
         | AppendError::BlobMissing { .. }
-        | AppendError::CommandWithdrawn { .. } => "for another reason",
+        | AppendError::CommandWithdrawn { .. }
+        | AppendError::NoteMoved { .. } => "for another reason",
     }
 }

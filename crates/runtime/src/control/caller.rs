@@ -1,0 +1,71 @@
+//! Who asks for something, and where it is noted that it was done.
+//!
+//! A verb that appends events writes the caller's note in the same transaction. Whoever asks again with the
+//! same note finds it, and is told what was done then; nothing is done twice.
+
+use r1_event::{Note, RunId, Seq};
+use r1_protocol::data::{Actor, Object};
+use serde::{Deserialize, Serialize};
+
+/// Who asks.
+#[derive(Clone, Debug, Default)]
+pub struct Caller {
+    /// As the log will have it.
+    pub actor: Option<Actor>,
+    /// Where it is noted what came of it.
+    pub note: Option<NoteSlot>,
+}
+
+/// A document that waits for the note of an effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NoteSlot {
+    /// Where it is.
+    pub collection: String,
+    /// Which.
+    pub key: String,
+    /// The revision that it has; with another one the effect is refused.
+    pub revision: u64,
+    /// What else it says: kept beside the effect.
+    pub body: Object,
+}
+
+/// What a verb did: the run, and the event that tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Effect {
+    /// The run whose log has the event.
+    pub run_id: String,
+    /// The event.
+    pub seq: u64,
+}
+
+impl Effect {
+    /// The event at `seq` of `run`.
+    #[must_use]
+    pub fn new(run: &RunId, seq: Seq) -> Self {
+        Self { run_id: run.to_string(), seq: seq.get() }
+    }
+
+    /// The effect that a note tells of; `None` if nothing was done yet.
+    #[must_use]
+    pub fn noted_in(body: &Object) -> Option<Self> {
+        body.get(EFFECT).and_then(|effect| serde_json::from_value(effect.clone()).ok())
+    }
+}
+
+/// Where a note tells of its effect.
+const EFFECT: &str = "effect";
+
+impl NoteSlot {
+    /// The note that goes with the events of `effect`.
+    #[must_use]
+    pub fn note(&self, effect: &Effect) -> Note {
+        let mut body = self.body.clone();
+        body.insert(EFFECT.into(), serde_json::json!(effect));
+        Note {
+            collection: self.collection.clone(),
+            key: self.key.clone(),
+            revision: self.revision,
+            body: serde_json::Value::Object(body).to_string().into(),
+        }
+    }
+}

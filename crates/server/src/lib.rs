@@ -1,0 +1,1 @@
+//! R1 over HTTP.
