@@ -111,13 +111,7 @@ impl EnvelopeWriter {
         Written { sequence: envelope.sequence, type_name: Cow::Owned(envelope.type_name), terminal: false }
     }
 
-    fn write_typed(
-        &self,
-        out: &mut Vec<u8>,
-        record: &Record,
-        place: &Place<'_>,
-        typed: &Typed<'_>,
-    ) -> Option<Written> {
+    fn write_typed(&self, out: &mut Vec<u8>, record: &Record, place: &Place<'_>, typed: &Typed<'_>) -> Option<Written> {
         let start = out.len();
         let sequence = place.seq.checked_sub(1)?;
         // Into memory: there is nothing that could fail.

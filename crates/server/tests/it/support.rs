@@ -4,6 +4,7 @@ mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use r1_event::RunId;
 use r1_runtime::agent::RunSpec;
@@ -12,13 +13,18 @@ use r1_runtime::engine::{Claim, Engine, EngineError, Outcome};
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
-use r1_server::{App, Limits, router};
+use r1_server::access::{AccessSettings, OperatorToken};
+use r1_server::listen::{Binding, Bound};
+use r1_server::{App, Limits, Node, Settings};
 use r1_store::{MemoryStore, SharedStore};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use world::TestWorld;
+
+/// The operator's token of every test.
+pub(crate) const TOKEN: &str = "r1t_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// A server, and the engine behind it.
 pub(crate) struct Server {
@@ -63,17 +69,41 @@ impl Server {
         let snapshots = dir.path().join("snapshots");
         let engine =
             Arc::new(Engine::new(store.clone(), world.clone(), redactor, snapshots, None, instance.to_owned()));
-        let app = Arc::new(App::new(engine.clone(), limits));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = router(app.clone());
-        let task = tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
-        Self { app, engine, store, world, url, client: reqwest::Client::new(), dir, task }
+        let access = AccessSettings {
+            operator: OperatorToken::given(TOKEN).unwrap(),
+            operator_name: "ada".into(),
+            allow_hosts: vec!["r1.example".into()],
+            allow_origins: vec!["https://ui.example".into()],
+            behind_proxy: false,
+        };
+        let node = Node {
+            started_at: r1_event::UnixNanos(0),
+            worker_slots: 4,
+            busy: Arc::default(),
+            sandbox_layer: "none".into(),
+        };
+        let app = Arc::new(App::new(engine.clone(), Settings { access, limits, node }));
+        let unix = dir.path().join(format!("{instance}.sock"));
+        let tcp = "127.0.0.1:0".parse().ok();
+        let bound = Bound::bind(&Binding { tcp, unix: Some(unix), ..Binding::default() }).await.unwrap();
+        let url = format!("http://{}", bound.tcp_address().unwrap());
+        let task = tokio::spawn(bound.serve(app.clone(), Duration::from_secs(5)));
+        Self { app, engine, store, world, url, client: client(), dir, task }
     }
 
     /// A request with the operator's token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).bearer_auth(TOKEN)
+    }
+
+    /// A request from nobody.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// Where the unix socket is.
+    pub(crate) fn unix_socket(&self) -> PathBuf {
+        self.dir.path().join(format!("{}.sock", self.engine.instance()))
     }
 
     /// What a GET gives.
@@ -142,6 +172,11 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Follows no redirects and uses no proxy: tests look at what the server itself says.
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap()
 }
 
 /// The JSON of an answer, which must have this status.
