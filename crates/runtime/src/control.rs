@@ -8,6 +8,7 @@ pub mod create;
 pub mod doctor;
 pub mod events;
 pub mod export;
+pub mod feed;
 pub mod go_on;
 pub mod import;
 pub mod list;

@@ -74,7 +74,7 @@ impl EnvelopeWriter {
     /// The type of an event by R1's own name, read from no more than is needed; `None` if the header
     /// cannot be read.
     #[must_use]
-    pub fn type_of(&self, record: &Record, erased: Option<&Erase>) -> Option<Cow<'static, str>> {
+    pub fn type_of(record: &Record, erased: Option<&Erase>) -> Option<Cow<'static, str>> {
         let Place { kind, version, .. } = Place::of(record)?;
         Some(match (&record.payload, erased) {
             (None, Some(erase)) if version == Version::V2 => Cow::Owned(erase.type_name.clone()),
@@ -111,13 +111,7 @@ impl EnvelopeWriter {
         Written { sequence: envelope.sequence, type_name: Cow::Owned(envelope.type_name), terminal: false }
     }
 
-    fn write_typed(
-        &self,
-        out: &mut Vec<u8>,
-        record: &Record,
-        place: &Place<'_>,
-        typed: &Typed<'_>,
-    ) -> Option<Written> {
+    fn write_typed(&self, out: &mut Vec<u8>, record: &Record, place: &Place<'_>, typed: &Typed<'_>) -> Option<Written> {
         let start = out.len();
         let sequence = place.seq.checked_sub(1)?;
         // Into memory: there is nothing that could fail.

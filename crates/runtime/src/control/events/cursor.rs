@@ -19,9 +19,7 @@ impl Cursor {
     ) -> Result<Self, CursorError> {
         let given = match (from_sequence, after_sequence) {
             (Some(_), Some(_)) => return Err(CursorError::Both),
-            (Some(from), None) => {
-                Self::from_sequence(u64::try_from(from).map_err(|_| CursorError::Negative { from })?)
-            }
+            (Some(from), None) => Self::from_sequence(u64::try_from(from).map_err(|_| CursorError::Negative { from })?),
             (None, Some(after)) => Self::after_parameter(after)?,
             (None, None) => Self::default(),
         };
