@@ -1,7 +1,7 @@
 //! The events of R1 as frontends see them.
 //!
 //! - [`data`]: what each event type says, one struct per type that R1 writes.
-//! - [`RunFacts`] and [`Envelope`]: a stored event as it is served.
+//! - [`RunFacts`] and [`Envelope`]: a stored event as it is served; [`EnvelopeWriter`]: its bytes, quickly.
 //! - [`registry`] and [`schema`]: every type as a table, and the JSON Schemas made from it.
 //! - [`check`]: whether an event is what its type promises; [`lint`]: whether a run's events come in the
 //!   promised order; [`conformance`]: both, of a whole log.
@@ -31,5 +31,5 @@ pub mod registry;
 pub mod schema;
 pub mod typescript;
 
-pub use envelope::{Envelope, RunFacts, Thinking};
+pub use envelope::{Envelope, EnvelopeWriter, RunFacts, Thinking, View, Written};
 pub use id::event_id;

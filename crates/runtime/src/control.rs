@@ -6,6 +6,7 @@ pub mod checkpoint;
 pub mod command;
 pub mod create;
 pub mod doctor;
+pub mod events;
 pub mod export;
 pub mod go_on;
 pub mod import;
