@@ -7,6 +7,7 @@ pub mod command;
 pub mod create;
 pub mod doctor;
 pub mod events;
+pub(crate) mod errand;
 pub mod export;
 pub mod feed;
 pub mod go_on;
