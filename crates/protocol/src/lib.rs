@@ -7,6 +7,7 @@
 //!   promised order; [`conformance`]: both, of a whole log.
 //! - [`api`]: what the HTTP API takes and gives.
 //! - [`dialect`]: the names that other producers use.
+//! - [`generated`]: the schemas, [TypeScript types](typescript) and [examples](example) that are checked in.
 //!
 //! Pure: no I/O, no clock. What is served of an event depends on the event and on its run's first one
 //! alone, so it is the same bytes on every node.
@@ -21,11 +22,14 @@ pub mod conformance;
 pub mod data;
 pub mod dialect;
 pub mod envelope;
+pub mod example;
+pub mod generated;
 pub mod id;
 pub mod json;
 pub mod lint;
 pub mod registry;
 pub mod schema;
+pub mod typescript;
 
 pub use envelope::{Envelope, EnvelopeWriter, RunFacts, Thinking, View, Written};
 pub use id::event_id;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, AccessSettings};
 use crate::metrics::Metrics;
+use crate::streams::{StreamOptions, Streams};
 
 /// The server's parts. It holds no facts about runs: those are in the store.
 pub struct App {
@@ -18,6 +19,7 @@ pub struct App {
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) node: Node,
+    pub(crate) streams: Streams,
     draining: CancellationToken,
     shutdown: CancellationToken,
 }
@@ -31,6 +33,8 @@ pub struct Settings {
     pub limits: Limits,
     /// What is told about this node.
     pub node: Node,
+    /// How events are streamed.
+    pub streams: StreamOptions,
 }
 
 /// What is told about a node.
@@ -81,10 +85,11 @@ impl App {
     /// A server of the engine's store.
     #[must_use]
     pub fn new(engine: Arc<Engine>, settings: Settings) -> Self {
-        let Settings { access, limits, node } = settings;
-        let access = Access::new(access, engine.store().clone());
+        let Settings { access, limits, node, streams } = settings;
+        let (access, streams) =
+            (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-        Self { engine, access, metrics: Metrics::new(), limits, node, draining, shutdown }
+        Self { engine, access, metrics: Metrics::new(), limits, node, streams, draining, shutdown }
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

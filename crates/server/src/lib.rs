@@ -12,11 +12,15 @@ pub mod access;
 mod app;
 mod body;
 mod error;
+mod hub;
 pub mod listen;
 mod metrics;
 mod query;
 mod request;
 mod routes;
+mod sse;
+mod streams;
 
 pub use app::{App, Limits, Node, Settings};
 pub use error::ApiError;
+pub use streams::StreamOptions;

@@ -10,7 +10,9 @@ impl From<StoreError> for ApiError {
             StoreError::NoRun { .. } | StoreError::NoEvent { .. } => Self::not_found(err.to_string()),
             StoreError::Refused { .. } => Self::conflict(err.to_string()),
             StoreError::Poisoned { .. } | StoreError::Closed => unusable(),
-            StoreError::Damaged { .. } | StoreError::Backend { .. } => Self::internal(&err),
+            StoreError::Damaged { .. } | StoreError::Backend { .. } | StoreError::UnfitDocument { .. } => {
+                Self::internal(&err)
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use r1_event::RunId;
 use r1_runtime::agent::RunSpec;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Engine, EngineError, Outcome};
 use r1_runtime::policy::ApprovalMode;
@@ -15,7 +16,7 @@ use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
 use r1_server::access::{AccessSettings, OperatorToken};
 use r1_server::listen::{Binding, Bound};
-use r1_server::{App, Limits, Node, Settings};
+use r1_server::{App, Limits, Node, Settings, StreamOptions};
 use r1_store::{MemoryStore, SharedStore};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
@@ -25,6 +26,9 @@ pub(crate) use world::TestWorld;
 
 /// The operator's token of every test.
 pub(crate) const TOKEN: &str = "r1t_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// A name, beside those of this machine, by which every server of a test is known.
+pub(crate) const HOST: &str = "r1.example";
 
 /// A server, and the engine behind it.
 pub(crate) struct Server {
@@ -47,21 +51,31 @@ impl Server {
 
     /// On this store.
     pub(crate) async fn on(store: SharedStore) -> Self {
-        Self::of(store, Arc::new(tempfile::tempdir().unwrap()), "r1-00000001", Limits::default()).await
+        Self::of(store, Arc::new(tempfile::tempdir().unwrap()), "r1-00000001", settings()).await
+    }
+
+    /// With an empty store in memory, and set up in another way.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        Self::of(Arc::new(MemoryStore::new()), dir, "r1-00000001", settings).await
     }
 
     /// With an empty store in memory and other limits.
     pub(crate) async fn with_limits(limits: Limits) -> Self {
-        let dir = Arc::new(tempfile::tempdir().unwrap());
-        Self::of(Arc::new(MemoryStore::new()), dir, "r1-00000001", limits).await
+        Self::with(Settings { limits, ..settings() }).await
+    }
+
+    /// With an empty store in memory and other streams.
+    pub(crate) async fn with_streams(streams: StreamOptions) -> Self {
+        Self::with(Settings { streams, ..settings() }).await
     }
 
     /// Another node on the same store.
     pub(crate) async fn another_node(&self) -> Self {
-        Self::of(self.store.clone(), self.dir.clone(), "r1-00000002", Limits::default()).await
+        Self::of(self.store.clone(), self.dir.clone(), "r1-00000002", settings()).await
     }
 
-    async fn of(store: SharedStore, dir: Arc<tempfile::TempDir>, instance: &str, limits: Limits) -> Self {
+    async fn of(store: SharedStore, dir: Arc<tempfile::TempDir>, instance: &str, settings: Settings) -> Self {
         let work = dir.path().join("work");
         std::fs::create_dir_all(&work).unwrap();
         let world = Arc::new(TestWorld::new(work));
@@ -69,20 +83,7 @@ impl Server {
         let snapshots = dir.path().join("snapshots");
         let engine =
             Arc::new(Engine::new(store.clone(), world.clone(), redactor, snapshots, None, instance.to_owned()));
-        let access = AccessSettings {
-            operator: OperatorToken::given(TOKEN).unwrap(),
-            operator_name: "ada".into(),
-            allow_hosts: vec!["r1.example".into()],
-            allow_origins: vec!["https://ui.example".into()],
-            behind_proxy: false,
-        };
-        let node = Node {
-            started_at: r1_event::UnixNanos(0),
-            worker_slots: 4,
-            busy: Arc::default(),
-            sandbox_layer: "none".into(),
-        };
-        let app = Arc::new(App::new(engine.clone(), Settings { access, limits, node }));
+        let app = Arc::new(App::new(engine.clone(), settings));
         let unix = dir.path().join(format!("{instance}.sock"));
         let tcp = "127.0.0.1:0".parse().ok();
         let bound = Bound::bind(&Binding { tcp, unix: Some(unix), ..Binding::default() }).await.unwrap();
@@ -151,7 +152,7 @@ impl Server {
     }
 
     pub(crate) async fn create(&self, new: NewRun) -> RunId {
-        create(&self.engine, new, true).await.unwrap()
+        create(&self.engine, new, true, &Caller::default()).await.unwrap()
     }
 
     /// A run that has been worked on to its end.
@@ -171,6 +172,27 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// As servers of tests are set up.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        access: AccessSettings {
+            operator: OperatorToken::given(TOKEN).unwrap(),
+            operator_name: "ada".into(),
+            allow_hosts: vec![HOST.into()],
+            allow_origins: vec!["https://ui.example".into()],
+            behind_proxy: false,
+        },
+        limits: Limits::default(),
+        node: Node {
+            started_at: r1_event::UnixNanos(0),
+            worker_slots: 4,
+            busy: Arc::default(),
+            sandbox_layer: "none".into(),
+        },
+        streams: StreamOptions::default(),
     }
 }
 
