@@ -7,6 +7,7 @@ use std::time::Duration;
 use r1_event::UnixNanos;
 use r1_runtime::engine::Engine;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::access::{Access, AccessSettings};
 use crate::metrics::Metrics;
@@ -20,6 +21,8 @@ pub struct App {
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
+    /// Work that goes on although its client may have gone.
+    pub(crate) tasks: TaskTracker,
     draining: CancellationToken,
     shutdown: CancellationToken,
 }
@@ -89,7 +92,17 @@ impl App {
         let (access, streams) =
             (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-        Self { engine, access, metrics: Metrics::new(), limits, node, streams, draining, shutdown }
+        Self {
+            engine,
+            access,
+            metrics: Metrics::new(),
+            limits,
+            node,
+            streams,
+            tasks: TaskTracker::new(),
+            draining,
+            shutdown,
+        }
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.
