@@ -410,9 +410,13 @@ impl From<Refusal> for CliError {
             Refusal::UnknownApproval { .. } | Refusal::ChangedSubject { .. } => "see what waits with `r1 approve`",
             Refusal::Paused => "go on with `r1 resume RUN`",
             Refusal::HumanOnly
-            | Refusal::AlreadySo
+            | Refusal::Recorded
+            | Refusal::Superseded
+            | Refusal::AlreadySo { .. }
             | Refusal::OtherText { .. }
-            | Refusal::NothingToInterrupt
+            | Refusal::OtherDecision { .. }
+            | Refusal::UnknownAttachment { .. }
+            | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
             | Refusal::NotABlob { .. } => return worded(err),
         };
