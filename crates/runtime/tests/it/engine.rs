@@ -7,4 +7,4 @@ mod limits;
 mod patches;
 mod seams;
 mod sessions;
-mod stage;
+pub(crate) mod stage;
