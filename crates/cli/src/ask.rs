@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use r1_protocol::data::{self, Actor};
 use r1_protocol::data::{ActorKind, ApprovalRequested, Via};
-use r1_runtime::agent::command::{Command, Decision, Scope};
+use r1_runtime::agent::command::{Command, Decision, Resolution, Scope};
+use r1_runtime::control::caller::Caller;
 use serde_json::Value;
 
 use crate::environment;
@@ -151,20 +152,24 @@ pub(crate) fn resolve(
     scope: Scope,
     edited_input: Option<Value>,
 ) -> Command {
-    Command::Resolve {
+    Command::Resolve(Resolution {
         approval_id: request.approval_id.clone(),
         decision,
         comment: comment.into(),
         scope,
         subject_hash: Some(request.subject_hash.clone()),
         edited_input,
-        actor: Some(me()),
-    }
+    })
 }
 
 /// Who is at the keyboard.
-pub(crate) fn me() -> Actor {
+fn me() -> Actor {
     Actor { kind: ActorKind::Operator, id: Some(environment::user()), via: Some(Via::Cli), ..data::Actor::default() }
+}
+
+/// The same, for what is asked of runs.
+pub(crate) fn caller() -> Caller {
+    Caller::new(me())
 }
 
 /// Lets the person change a JSON text in their editor. The error says what went wrong, for the person.
@@ -205,7 +210,7 @@ mod tests {
 
     fn answer(reply: Option<Reply>) -> (String, Decision, String, Scope) {
         let Some(Reply::Answer(command)) = reply else { panic!("{reply:?}") };
-        let Command::Resolve { approval_id, decision, comment, scope, .. } = *command else { panic!() };
+        let Command::Resolve(Resolution { approval_id, decision, comment, scope, .. }) = *command else { panic!() };
         (approval_id, decision, comment, scope)
     }
 

@@ -173,7 +173,10 @@ impl From<StoreError> for CliError {
             StoreError::NoEvent { .. } => Some("see its events with `r1 log show RUN`"),
             StoreError::Damaged { .. } => Some("find out more with `r1 log validate RUN`"),
             StoreError::Backend { .. } => Some("see `r1 doctor`"),
-            StoreError::Refused { .. } | StoreError::Poisoned { .. } | StoreError::Closed => None,
+            StoreError::Refused { .. }
+            | StoreError::UnfitDocument { .. }
+            | StoreError::Poisoned { .. }
+            | StoreError::Closed => None,
         };
         let error = worded(err);
         match hint {
@@ -407,9 +410,13 @@ impl From<Refusal> for CliError {
             Refusal::UnknownApproval { .. } | Refusal::ChangedSubject { .. } => "see what waits with `r1 approve`",
             Refusal::Paused => "go on with `r1 resume RUN`",
             Refusal::HumanOnly
-            | Refusal::AlreadySo
+            | Refusal::Recorded
+            | Refusal::Superseded
+            | Refusal::AlreadySo { .. }
             | Refusal::OtherText { .. }
-            | Refusal::NothingToInterrupt
+            | Refusal::OtherDecision { .. }
+            | Refusal::UnknownAttachment { .. }
+            | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
             | Refusal::NotABlob { .. } => return worded(err),
         };

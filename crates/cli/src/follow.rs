@@ -9,7 +9,7 @@ use r1_event::{Digest, Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::{self, EventData};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
-use r1_runtime::control::command::command;
+use r1_runtime::control::command::{Answer, CommandError, command};
 use r1_runtime::engine::{Claim, Outcome as Worked};
 use r1_runtime::{artifact, world};
 use r1_store::SharedStore;
@@ -63,7 +63,7 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
     let mut events = pin!(r1_store::tail(store.clone(), run.clone(), Seq::FIRST));
     let mut screen = Screen::new(store.clone(), run.clone(), follow);
     let mut keyboard = Keyboard::new();
-    let mut commands: JoinSet<Result<RunState, r1_runtime::control::command::CommandError>> = JoinSet::new();
+    let mut commands: JoinSet<Result<Answer, CommandError>> = JoinSet::new();
     let mut asked_to_end: Option<Exit> = None;
     let mut at_work = true;
     loop {
@@ -102,7 +102,6 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 let cancel = Command::Cancel {
                     reason: if exit == Exit::Interrupted { "interrupted at the terminal" } else { "terminated" }.into(),
                     by: "operator".into(),
-                    actor: Some(ask::me()),
                 };
                 send(&mut commands, workshop, run, cancel);
             }
@@ -115,14 +114,9 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
     screen.finish(asked_to_end)
 }
 
-fn send(
-    commands: &mut JoinSet<Result<RunState, r1_runtime::control::command::CommandError>>,
-    workshop: &Workshop,
-    run: &RunId,
-    asked: Command,
-) {
+fn send(commands: &mut JoinSet<Result<Answer, CommandError>>, workshop: &Workshop, run: &RunId, asked: Command) {
     let (engine, run) = (workshop.engine.clone(), run.clone());
-    commands.spawn(async move { command(&engine, &run, asked).await });
+    commands.spawn(async move { command(&engine, &run, asked, &ask::caller()).await });
 }
 
 /// What stands on the terminal.
@@ -298,10 +292,7 @@ impl Screen {
         Ok(answer)
     }
 
-    fn sent(
-        &mut self,
-        sent: Result<Result<RunState, r1_runtime::control::command::CommandError>, tokio::task::JoinError>,
-    ) -> Result<(), CliError> {
+    fn sent(&mut self, sent: Result<Result<Answer, CommandError>, tokio::task::JoinError>) -> Result<(), CliError> {
         match sent {
             Ok(Ok(_)) => {}
             Ok(Err(err)) => {

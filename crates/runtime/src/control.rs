@@ -6,6 +6,8 @@ pub mod checkpoint;
 pub mod command;
 pub mod create;
 pub mod doctor;
+pub(crate) mod errand;
+pub mod events;
 pub mod export;
 pub mod go_on;
 pub mod import;

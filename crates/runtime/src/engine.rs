@@ -22,9 +22,11 @@ use futures_util::future::BoxFuture;
 use r1_event::{Kind, RunId};
 use r1_receipt::key::SecretKey;
 use r1_store::SharedStore;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::{FoldError, RunSpec, Toolset};
+use crate::control::caller::Caller;
 use crate::mcp::Servers;
 use crate::provider::{Provider, ProviderError};
 use crate::redact::Redactor;
@@ -33,7 +35,7 @@ use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
 use crate::writer::{LEASE, WriterError};
 
-pub use claim::{claim_for_append, pause_abandoned, release_the_dead};
+pub use claim::{Claimed, claim_for_append, pause_abandoned, release_the_dead};
 
 /// How the world looks to a run: filled in by whoever starts the process.
 pub trait World: Send + Sync {
@@ -70,6 +72,7 @@ pub struct Engine {
     key: Option<SecretKey>,
     instance: String,
     lease: Duration,
+    bell: Arc<Notify>,
 }
 
 /// How a stretch of work on a run came to its end.
@@ -126,7 +129,7 @@ impl Engine {
         instance: String,
     ) -> Self {
         let (snapshots, lease) = (Snapshots::at(snapshots), LEASE);
-        Self { store, world, redactor, snapshots, key, instance, lease }
+        Self { store, world, redactor, snapshots, key, instance, lease, bell: Arc::default() }
     }
 
     /// With leases of another length than the usual: so long a process that hangs keeps others out.
@@ -175,9 +178,25 @@ impl Engine {
         self.key.as_ref()
     }
 
+    /// Rung whenever a run may wait for a worker that did not before.
+    #[must_use]
+    pub const fn bell(&self) -> &Arc<Notify> {
+        &self.bell
+    }
+
     /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
     pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
-        let claimed = claim::claim(self, run, why).await?;
+        let claimed = self.claim(run, why).await?;
+        self.carry_on(claimed, stop).await
+    }
+
+    /// Takes a run that nobody works on. Its log says so when this returns.
+    pub async fn claim(&self, run: &RunId, why: Claim) -> Result<Claimed, EngineError> {
+        claim::claim(self, run, why).await
+    }
+
+    /// Works on a run that was taken until it ends or `stop` is called.
+    pub async fn carry_on(&self, claimed: Claimed, stop: CancellationToken) -> Result<Outcome, EngineError> {
         if let Some(kind) = claimed.state.terminal {
             claimed.writer.close().await?;
             return Ok(Outcome::Ended(kind));
@@ -196,4 +215,6 @@ pub struct Claim {
     pub by_operator: bool,
     /// What the person adds.
     pub message: Option<String>,
+    /// Who the person is.
+    pub caller: Caller,
 }

@@ -72,13 +72,8 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], depth: usize) -> Result<T
         bytes => strict::parse(bytes, depth)?,
     };
     serde_path_to_error::deserialize(value).map_err(|err| {
-        let mut pointer = pointer(err.path());
+        let pointer = pointer(err.path());
         let reason = err.into_inner().to_string();
-        // The path ends where the unknown member is found, not at it.
-        if let Some(name) = reason.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next()) {
-            pointer.push('/');
-            pointer.push_str(&escaped(name));
-        }
         let error = ApiError::invalid(pointer, reason);
         if bytes.is_empty() { error.hint("the request has no body") } else { error }
     })

@@ -95,8 +95,9 @@ async fn answer(args: &Args, given: &str, pending: Vec<Pending>, workshop: &Work
         Holds::Session => Scope::Session,
     };
     let comment = args.comment.as_deref().unwrap_or_default();
-    let state =
-        command(&workshop.engine, &found.run, ask::resolve(&found.request, decision, comment, scope, None)).await?;
+    let answer = ask::resolve(&found.request, decision, comment, scope, None);
+    command(&workshop.engine, &found.run, answer, &ask::caller()).await?;
+    let state = history::load(workshop.engine.store(), &found.run).await?;
     let word = if args.reject { "rejected" } else { "approved" };
     if args.json {
         print_json(&json!({
@@ -126,7 +127,7 @@ async fn ask_all(pending: Vec<Pending>, workshop: &Workshop) -> Result<Exit, Cli
         if asks {
             match ask(request, &mut keyboard, &mut out).await? {
                 Some(answer) => {
-                    command(&workshop.engine, &run, answer).await?;
+                    command(&workshop.engine, &run, answer, &ask::caller()).await?;
                     hint_to_resume(workshop, &run).await?;
                 }
                 None => return Ok(Exit::Ok),

@@ -1,7 +1,8 @@
 //! `r1 cancel`: ending a run, whoever works on it.
 
-use r1_runtime::agent::command::{Command, Refusal};
-use r1_runtime::control::command::{CommandError, command};
+use r1_runtime::agent::command::Command;
+use r1_runtime::control::command::command;
+use r1_runtime::history;
 
 use crate::ask;
 use crate::context::Context;
@@ -30,12 +31,13 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
-    let cancel = Command::Cancel { reason: args.reason, by: "operator".into(), actor: Some(ask::me()) };
-    match command(&workshop.engine, &run, cancel).await {
-        Ok(state) => output::note(&format!("run {run} is {}", state.status().as_str())),
-        Err(CommandError::Refused(Refusal::AlreadySo)) => output::note(&format!("run {run} had ended already")),
-        Err(err) => return Err(err.into()),
-    }
+    let cancel = Command::Cancel { reason: args.reason, by: "operator".into() };
+    let answer = command(&workshop.engine, &run, cancel, &ask::caller()).await?;
+    output::note(&if answer.was_so {
+        format!("run {run} had ended already")
+    } else {
+        format!("run {run} is {}", history::load(workshop.engine.store(), &run).await?.status().as_str())
+    });
     workshop.close().await?;
     Ok(Exit::Ok)
 }

@@ -101,8 +101,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     stage.line(&format!("{DIM}its tools, the files and the programs are real.{DIM:#}"))?;
     stage.heading("The agent works, and every step goes into a log").await?;
     let new = new_run(&directory, &workshop.machine, pace).await?;
-    let run = create(&workshop.engine, new, true).await?;
-    let claim = Claim { by_operator: true, message: None };
+    let run = create(&workshop.engine, new, true, &ask::caller()).await?;
+    let claim = Claim { by_operator: true, message: None, caller: ask::caller() };
     let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(), from: Seq::FIRST };
     let followed = follow::work(&workshop, &run, claim, follow).await?;
     let all_well = if followed.exit == Exit::Ok {
@@ -152,7 +152,6 @@ async fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewR
         model: MODEL.into(),
         workspace_path: directory.to_string_lossy().into_owned(),
         workspace_mode: "in_place".into(),
-        actor: Some(ask::me()),
         ..NewRun::default()
     })
 }

@@ -4,6 +4,7 @@ use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
 
 use super::run::carry_out;
+use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -46,7 +47,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let at = Seq::new(args.at).ok_or_else(|| CliError::new("events are counted from 1"))?;
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
-    let run = go_on::fork(&workshop.engine, &state.run, at, workshop.workspaces.clone(), changes).await?;
+    let (workspaces, caller) = (workshop.workspaces.clone(), ask::caller());
+    let run = go_on::fork(&workshop.engine, &state.run, at, workspaces, changes, &caller).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),

@@ -5,6 +5,7 @@ use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
 
 use super::run::carry_out;
+use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -60,7 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         Some(_) => {
             let budget = args.budget_usd.map(|micros_usd| Budget { micros_usd, ..state.spec.budget.clone() });
             let changes = Changes { message: args.message, budget, ..Changes::default() };
-            (go_on::resume(&workshop.engine, &given, changes).await?, None, Seq::FIRST)
+            (go_on::resume(&workshop.engine, &given, changes, &ask::caller()).await?, None, Seq::FIRST)
         }
     };
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));

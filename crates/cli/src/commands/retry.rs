@@ -4,6 +4,7 @@ use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
 
 use super::run::carry_out;
+use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -32,7 +33,8 @@ pub(crate) struct Args {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
-    let run = go_on::retry(&workshop.engine, &state.run, Changes { model: args.model, ..Changes::default() }).await?;
+    let changes = Changes { model: args.model, ..Changes::default() };
+    let run = go_on::retry(&workshop.engine, &state.run, changes, &ask::caller()).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),

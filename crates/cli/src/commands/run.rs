@@ -8,7 +8,7 @@ use r1_runtime::engine::Claim;
 
 use self::order::Order;
 pub(super) use self::order::{dollars, usual_prompt};
-use crate::ask::Attendance;
+use crate::ask::{self, Attendance};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -116,7 +116,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let new = order.new_run(&workshop.machine).await?;
-    let run = create(&workshop.engine, new, order.allows_unknown_price()).await?;
+    let run = create(&workshop.engine, new, order.allows_unknown_price(), &ask::caller()).await?;
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }
@@ -129,7 +129,8 @@ pub(super) async fn carry_out(
     follow: Follow,
 ) -> Result<Exit, CliError> {
     let prints_result = follow.look.is_none();
-    let followed = follow::work(&workshop, run, Claim { by_operator: true, message }, follow).await?;
+    let followed =
+        follow::work(&workshop, run, Claim { by_operator: true, message, caller: ask::caller() }, follow).await?;
     workshop.close().await?;
     match (prints_result, followed.result) {
         (true, Some(line)) => output::print_line(&line)?,

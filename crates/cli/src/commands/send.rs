@@ -30,8 +30,8 @@ pub(crate) struct Args {
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
-    let message = Command::Message { text: args.text, client_message_id: None, actor: Some(ask::me()) };
-    command(&workshop.engine, &run, message).await?;
+    let message = Command::Message { text: args.text, client_message_id: None, artifact_ids: Vec::new() };
+    command(&workshop.engine, &run, message, &ask::caller()).await?;
     let is_held = follow::is_held(workshop.engine.store(), &run).await?;
     workshop.close().await?;
     output::note(&if is_held {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use r1_event::RunId;
 use r1_runtime::Home;
 use r1_runtime::agent::RunSpec;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Engine};
 use r1_runtime::location::{Purpose, StoreLocation};
@@ -61,7 +62,7 @@ async fn waiting(sandbox: &Sandbox) -> (RunId, JoinHandle<()>) {
         workspace_mode: "in_place".into(),
         ..NewRun::default()
     };
-    let run = create(&engine, new, true).await.unwrap();
+    let run = create(&engine, new, true, &Caller::default()).await.unwrap();
     let worked = run.clone();
     let task = tokio::spawn(async move {
         engine.work(&worked, Claim::default(), CancellationToken::new()).await.unwrap();

@@ -3,7 +3,8 @@
 
 mod dialect;
 mod envelope;
-mod example;
+mod generated;
+mod hecate;
 mod json_values;
 mod lint;
 mod schema;

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use r1_event::{Kind, RunId};
 use r1_protocol::data::{ToolKind, ToolShellOutputChunk};
 use r1_runtime::agent::{RunSpec, Toolset};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, Outcome, World};
 use r1_runtime::policy::ApprovalMode;
@@ -69,7 +70,7 @@ impl Stage {
             },
             ..NewRun::default()
         };
-        create(&self.engine, new, true).await.expect("a run")
+        create(&self.engine, new, true, &Caller::default()).await.expect("a run")
     }
 
     /// Works on a run to its end.

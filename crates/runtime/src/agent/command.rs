@@ -3,14 +3,16 @@
 //! A command reaches the run's writer through the store, whichever process that is. It is answered by
 //! the events it causes; what it may not do is refused before anything is written.
 
-use r1_event::{Payload, payload};
+use r1_event::{Payload, Seq, payload};
 pub use r1_protocol::api::{Decision, Scope};
 use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Toolset;
+use super::budget::Axis;
 use super::call::{Call, Stage};
+use super::spec::Budget;
 use super::state::{Phase, RunState};
 use crate::emit::Emission;
 use crate::policy::Grant;
@@ -25,34 +27,17 @@ pub enum Command {
         text: String,
         /// The sender's own id of it: the same one twice is one message.
         client_message_id: Option<String>,
-        /// Who.
-        actor: Option<Actor>,
+        /// Artifacts of the run that come with it.
+        artifact_ids: Vec<String>,
     },
     /// A person answers a request for approval.
-    Resolve {
-        /// Which.
-        approval_id: String,
-        /// Yes or no.
-        decision: Decision,
-        /// What else there is to say; the model hears it with a no.
-        comment: String,
-        /// For how long a yes holds.
-        scope: Scope,
-        /// What the person saw; another subject is refused.
-        subject_hash: Option<String>,
-        /// What to run instead.
-        edited_input: Option<Value>,
-        /// Who.
-        actor: Option<Actor>,
-    },
+    Resolve(Resolution),
     /// The run is to end.
     Cancel {
         /// Why.
         reason: String,
         /// operator, parent, …
         by: String,
-        /// Who.
-        actor: Option<Actor>,
     },
     /// What the agent does now is to end; a session stays open.
     Interrupt {
@@ -60,19 +45,58 @@ pub enum Command {
         reason: String,
         /// operator, …
         by: String,
-        /// Who.
-        actor: Option<Actor>,
     },
     /// A held run may begin.
     Release {
         /// operator, …
         by: String,
     },
+    /// Fields of the run's task are to change.
+    Update(TaskChanges),
     /// Events that the asker has worked out itself: of a patch that was applied, or from outside.
     Record {
         /// In this order.
         events: Vec<Recorded>,
     },
+}
+
+/// The answer to a request for approval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// Which request.
+    pub approval_id: String,
+    /// Yes or no.
+    pub decision: Decision,
+    /// What else there is to say; the model hears it with a no.
+    pub comment: String,
+    /// For how long a yes holds.
+    pub scope: Scope,
+    /// What the person saw; another subject is refused.
+    pub subject_hash: Option<String>,
+    /// What to run instead.
+    pub edited_input: Option<Value>,
+}
+
+/// What of a task is to change; what is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TaskChanges {
+    /// In a few words.
+    pub title: Option<String>,
+    /// low, normal or high.
+    pub priority: Option<String>,
+    /// All its tags.
+    pub tags: Option<Map<String, Value>>,
+    /// What it may use up.
+    pub budget: Option<Budget>,
+}
+
+/// What a command causes, and which of the events answers it.
+#[derive(Debug)]
+pub struct Response {
+    /// In this order.
+    pub events: Vec<Emission>,
+    /// The place among them of the one that tells what came of it.
+    pub answer: usize,
 }
 
 /// An event that was worked out outside of the run.
@@ -88,19 +112,37 @@ pub struct Recorded {
 }
 
 /// Why a command was not carried out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "refusal", rename_all = "snake_case")]
 pub enum Refusal {
     /// The run has ended.
     #[error("the run has ended; nothing can be added to it")]
     Ended,
+    /// Only its recorder adds to it.
+    #[error("the run records another agent; only its recorder can add to it")]
+    Recorded,
+    /// The same request is being answered elsewhere.
+    #[error("the same request is being answered elsewhere; ask again")]
+    Superseded,
     /// It is as asked already; nothing was done.
     #[error("it is so already")]
-    AlreadySo,
+    AlreadySo {
+        /// The event that made it so.
+        seq: u64,
+    },
     /// No such approval.
     #[error("there is no pending approval `{approval_id}`")]
     UnknownApproval {
         /// The id given.
         approval_id: String,
+    },
+    /// Someone has answered otherwise, or the question lapsed.
+    #[error("approval `{approval_id}` is {decision} already")]
+    OtherDecision {
+        /// Which.
+        approval_id: String,
+        /// What was decided.
+        decision: String,
     },
     /// Something else is asked now.
     #[error("the request shows something else now (its subject is {current}); look at it again")]
@@ -120,9 +162,20 @@ pub enum Refusal {
     /// A session whose worker is gone.
     #[error("the session was cut off; resume it first")]
     Paused,
-    /// Only sessions can be interrupted.
-    #[error("there is nothing to interrupt")]
-    NothingToInterrupt,
+    /// Nobody attached it to the run.
+    #[error("the run has no attachment `{artifact_id}`")]
+    UnknownAttachment {
+        /// The id given.
+        artifact_id: String,
+    },
+    /// A budget that is less than before.
+    #[error("the budget of {axis} can only rise, and {} now", current.map_or("has no limit".to_owned(), |current| format!("is {current}")))]
+    LessBudget {
+        /// Of what.
+        axis: String,
+        /// What it is, if there is a limit.
+        current: Option<u64>,
+    },
     /// An event that only R1 itself writes.
     #[error("events of type `{type_name}` are written by R1 itself")]
     Reserved {
@@ -137,78 +190,177 @@ pub enum Refusal {
     },
 }
 
-/// The events that a command causes now.
-pub fn respond(state: &RunState, tools: &Toolset, command: &Command) -> Result<Vec<Emission>, Refusal> {
+/// What a command causes now; `actor` asked for it.
+pub fn respond(
+    state: &RunState,
+    tools: &Toolset,
+    command: &Command,
+    actor: Option<&Actor>,
+) -> Result<Response, Refusal> {
+    if let Some(settled) = settled(state, command) {
+        return Err(settled);
+    }
+    if state.run_kind == "recorded" {
+        return Err(Refusal::Recorded);
+    }
     if state.terminal.is_some() {
-        return Err(match command {
-            Command::Cancel { .. } => Refusal::AlreadySo,
-            _ => Refusal::Ended,
-        });
+        return Err(Refusal::Ended);
     }
     let events = match command {
-        Command::Message { text, client_message_id, actor } => message(state, text, client_message_id, actor)?,
-        Command::Resolve { approval_id, .. } => resolve(state, tools, approval_id, command)?,
-        Command::Cancel { reason, by, actor } => cancel(state, reason, by, actor.as_ref()),
-        Command::Interrupt { reason, by, actor } => interrupt(state, reason, by, actor.as_ref())?,
-        Command::Release { by } if state.phase == Phase::Held => {
-            vec![data::RunReleased { by: by.as_str().into(), ..Default::default() }.to_payload()]
+        Command::Message { text, client_message_id, artifact_ids } => {
+            message(state, text, client_message_id, artifact_ids, actor)?
         }
-        Command::Release { .. } => return Err(Refusal::AlreadySo),
-        Command::Record { events } => return events.iter().map(record).collect(),
+        Command::Resolve(resolution) => resolve(state, tools, resolution, actor)?,
+        Command::Cancel { reason, by } => return Ok(last_answers(cancel(state, reason, by, actor))),
+        Command::Interrupt { reason, by } => return Ok(last_answers(interrupt(state, reason, by, actor))),
+        Command::Release { by } => {
+            vec![data::RunReleased { by: by.as_str().into(), actor: actor.cloned(), ..Default::default() }.to_payload()]
+        }
+        Command::Update(changes) => vec![update(state, changes, actor)?],
+        Command::Record { events } => {
+            let events = events.iter().map(|event| record(event, actor)).collect::<Result<_, _>>()?;
+            return Ok(Response { events, answer: 0 });
+        }
     };
-    Ok(events.into_iter().map(Emission::plain).collect())
+    Ok(Response { events: events.into_iter().map(Emission::plain).collect(), answer: 0 })
+}
+
+fn last_answers(events: Vec<Payload>) -> Response {
+    Response { answer: events.len().saturating_sub(1), events: events.into_iter().map(Emission::plain).collect() }
+}
+
+/// Whether what is asked was decided before, in a run of whatever state.
+fn settled(state: &RunState, command: &Command) -> Option<Refusal> {
+    let so = |seq: Seq| Some(Refusal::AlreadySo { seq: seq.get() });
+    match command {
+        Command::Cancel { .. } if state.terminal.is_some() => so(state.last),
+        Command::Interrupt { .. } if state.terminal.is_some() || state.is_idle() => so(state.last),
+        Command::Release { .. } if state.phase != Phase::Held => so(state.last),
+        Command::Message { text, client_message_id: Some(id), .. } => match state.client_messages.get(id)? {
+            (seq, known) if known == text => so(*seq),
+            _ => Some(Refusal::OtherText { client_message_id: id.clone() }),
+        },
+        Command::Resolve(Resolution { approval_id, decision, .. }) => {
+            let (seq, decided) = state.decisions.get(approval_id)?;
+            if decided == decision_word(*decision) {
+                return so(*seq);
+            }
+            Some(Refusal::OtherDecision { approval_id: approval_id.clone(), decision: decided.clone() })
+        }
+        Command::Cancel { .. }
+        | Command::Interrupt { .. }
+        | Command::Release { .. }
+        | Command::Message { .. }
+        | Command::Update(_)
+        | Command::Record { .. } => None,
+    }
+}
+
+const fn decision_word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Approve => "approved",
+        Decision::Reject => "rejected",
+    }
 }
 
 fn message(
     state: &RunState,
     text: &str,
     client_message_id: &Option<String>,
-    actor: &Option<Actor>,
+    artifact_ids: &[String],
+    actor: Option<&Actor>,
 ) -> Result<Vec<Payload>, Refusal> {
     if state.phase == Phase::Paused {
         return Err(Refusal::Paused);
     }
-    if let Some(id) = client_message_id
-        && let Some((_, known)) = state.client_messages.get(id)
-    {
-        return Err(if known == text {
-            Refusal::AlreadySo
-        } else {
-            Refusal::OtherText { client_message_id: id.clone() }
-        });
-    }
+    let turn_index = state.spent.turns + u64::from(state.turn.is_some());
     let mut message = payload::UserMessageAppended {
         content: text.to_owned(),
-        turn_index: Some(state.spent.turns + u64::from(state.turn.is_some())),
+        turn_index: Some(turn_index),
         by: Some("operator".into()),
         client_message_id: client_message_id.clone(),
         ..Default::default()
     };
-    set_actor(&mut message.extra, actor.as_ref());
-    Ok(vec![Payload::UserMessageAppended(message)])
+    set_actor(&mut message.extra, actor);
+    let mut events = vec![Payload::UserMessageAppended(message)];
+    for artifact_id in artifact_ids {
+        let unknown = || Refusal::UnknownAttachment { artifact_id: artifact_id.clone() };
+        let (_, mime, _) = state.attachments.get(artifact_id).ok_or_else(unknown)?;
+        events.push(attached(artifact_id, mime, turn_index, actor).to_payload());
+    }
+    Ok(events)
 }
 
-fn resolve(state: &RunState, tools: &Toolset, approval_id: &str, command: &Command) -> Result<Vec<Payload>, Refusal> {
-    let Command::Resolve { decision, comment, scope, subject_hash, edited_input, actor, .. } = command else {
-        return Err(Refusal::NothingToInterrupt);
-    };
-    let unknown = || Refusal::UnknownApproval { approval_id: approval_id.into() };
-    let (_, call) = state.approvals().find(|(id, _)| *id == approval_id).ok_or_else(unknown)?;
+/// The event that shows a file to the model.
+pub(crate) fn attached(artifact_id: &str, mime: &str, turn_index: u64, actor: Option<&Actor>) -> data::UserAttachment {
+    data::UserAttachment {
+        turn_index,
+        kind: if mime.starts_with("image/") { "image".into() } else { "file".into() },
+        mime: mime.to_owned(),
+        artifact_id: artifact_id.to_owned(),
+        actor: actor.cloned(),
+        ..Default::default()
+    }
+}
+
+fn update(state: &RunState, changes: &TaskChanges, actor: Option<&Actor>) -> Result<Payload, Refusal> {
+    let mut changes = changes.clone();
+    if let Some(wanted) = &changes.budget {
+        changes.budget = Some(raised(&state.spec.budget, wanted)?);
+    }
+    Ok(updated(&changes, actor))
+}
+
+/// A budget with what is wanted of it changed. Money and tokens can only rise.
+pub(crate) fn raised(current: &Budget, wanted: &Budget) -> Result<Budget, Refusal> {
+    for axis in [Axis::Usd, Axis::InputTokens, Axis::OutputTokens] {
+        let (current, wanted) = (axis.cap(current), axis.cap(wanted));
+        if wanted.is_some_and(|wanted| current.is_none_or(|current| wanted < current)) {
+            return Err(Refusal::LessBudget { axis: axis.name().into(), current });
+        }
+    }
+    Ok(current.with(wanted))
+}
+
+/// The event that changes fields of a task.
+pub(crate) fn updated(changes: &TaskChanges, actor: Option<&Actor>) -> Payload {
+    let budget = changes.budget.as_ref().and_then(|budget| serde_json::to_value(budget).ok());
+    data::TaskUpdated {
+        title: changes.title.clone(),
+        priority: changes.priority.clone(),
+        tags: changes.tags.clone(),
+        budget: budget.and_then(|budget| if let Value::Object(budget) = budget { Some(budget) } else { None }),
+        by: "operator".into(),
+        actor: actor.cloned(),
+        ..Default::default()
+    }
+    .to_payload()
+}
+
+fn resolve(
+    state: &RunState,
+    tools: &Toolset,
+    resolution: &Resolution,
+    actor: Option<&Actor>,
+) -> Result<Vec<Payload>, Refusal> {
+    let Resolution { approval_id, decision, comment, scope, subject_hash, edited_input } = resolution;
+    let unknown = || Refusal::UnknownApproval { approval_id: approval_id.clone() };
+    let (_, call) = state.approvals().find(|(id, _)| id == approval_id).ok_or_else(unknown)?;
     let Stage::Waiting { subject_hash: shown, human_only, .. } = &call.stage else { return Err(unknown()) };
     if let Some(given) = subject_hash
         && *given != shown.to_string()
     {
         return Err(Refusal::ChangedSubject { current: shown.to_string() });
     }
-    if *human_only && actor.as_ref().is_some_and(|actor| actor.via == Some(data::Via::Mcp)) {
+    if *human_only && actor.is_some_and(|actor| actor.via == Some(data::Via::Mcp)) {
         return Err(Refusal::HumanOnly);
     }
     let approved = *decision == Decision::Approve;
     let runs = edited_input.as_ref().unwrap_or(&call.input);
     let grant = (approved && *scope == Scope::Session).then(|| grant(tools, &call.tool, runs)).flatten();
     let resolved = data::ApprovalResolved {
-        approval_id: approval_id.to_owned(),
-        decision: if approved { "approved".into() } else { "rejected".into() },
+        approval_id: approval_id.clone(),
+        decision: decision_word(*decision).into(),
         by: "operator".into(),
         comment: comment.clone(),
         scope: approved.then(|| match scope {
@@ -218,7 +370,7 @@ fn resolve(state: &RunState, tools: &Toolset, approval_id: &str, command: &Comma
         edited: edited_input.is_some().then_some(true),
         edited_input: edited_input.as_ref().filter(|_| approved).and_then(|input| input.as_object().cloned()),
         grant,
-        actor: actor.clone(),
+        actor: actor.cloned(),
         ..Default::default()
     };
     Ok(vec![resolved.to_payload()])
@@ -245,12 +397,9 @@ fn cancel(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Ve
     events
 }
 
-fn interrupt(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Result<Vec<Payload>, Refusal> {
+fn interrupt(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Vec<Payload> {
     if !state.spec.interactive {
-        return Ok(cancel(state, reason, by, actor));
-    }
-    if state.is_idle() {
-        return Err(Refusal::NothingToInterrupt);
+        return cancel(state, reason, by, actor);
     }
     let mut events = close_calls(state, by);
     if let Some(turn) = &state.turn {
@@ -273,7 +422,7 @@ fn interrupt(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) ->
         }
         .to_payload(),
     );
-    Ok(events)
+    events
 }
 
 fn close_calls(state: &RunState, by: &str) -> Vec<Payload> {
@@ -313,17 +462,33 @@ fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
     })
 }
 
-fn record(recorded: &Recorded) -> Result<Emission, Refusal> {
+fn record(recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
     let Recorded { type_name, data, blobs } = recorded;
+
     if r1_event::projection::reserved_for(type_name).is_some() {
         return Err(Refusal::Reserved { type_name: type_name.clone() });
     }
     let digest = |blob: &String| blob.parse().map_err(|_| Refusal::NotABlob { blob: blob.clone() });
     let blobs = blobs.iter().map(digest).collect::<Result<_, _>>()?;
-    Ok(Emission { payload: Payload::Typed(data::typed(type_name, data)), blobs })
+    let payload = with_actor(Payload::Typed(data::typed(type_name, data)), actor);
+    Ok(Emission { payload, blobs })
 }
 
-fn set_actor(extra: &mut payload::Extra, actor: Option<&Actor>) {
+/// An event with who caused it.
+pub(crate) fn with_actor(payload: Payload, actor: Option<&Actor>) -> Payload {
+    match (payload, actor) {
+        (Payload::Typed(typed), Some(actor)) => {
+            let mut data = r1_protocol::json::from_raw(&typed.data);
+            if let Value::Object(data) = &mut data {
+                data.insert("actor".into(), serde_json::json!(actor));
+            }
+            Payload::Typed(data::typed(&typed.r#type, &data))
+        }
+        (payload, _) => payload,
+    }
+}
+
+pub(crate) fn set_actor(extra: &mut payload::Extra, actor: Option<&Actor>) {
     if let Some(actor) = actor {
         extra.set("actor", r1_protocol::json::to_raw(actor));
     }

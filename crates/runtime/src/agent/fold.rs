@@ -108,6 +108,7 @@ impl RunState {
             attachments: BTreeMap::new(),
             changed_files: false,
             client_messages: BTreeMap::new(),
+            decisions: BTreeMap::new(),
             terminal: None,
             actor: started.extra.get("actor").as_ref().and_then(json::read),
             spec: Arc::new(spec),
@@ -365,7 +366,7 @@ impl RunState {
             }
             data::ApprovalResolved::TYPE => {
                 if let Some(resolved) = data::ApprovalResolved::read(typed) {
-                    self.approval_resolved(&resolved);
+                    self.approval_resolved(place, &resolved);
                 }
             }
             data::ApprovalTimedOut::TYPE => {
@@ -373,6 +374,7 @@ impl RunState {
                     && let Some(call) = self.waiting_mut(&timed_out.approval_id)
                 {
                     call.close("nobody answered the request for approval in time".into(), true);
+                    self.decisions.insert(timed_out.approval_id, (place.seq, "timed_out".into()));
                 }
             }
             data::PolicyToolBlocked::TYPE => {
@@ -471,7 +473,9 @@ impl RunState {
             Stage::Waiting { approval_id: requested.approval_id.clone(), subject_hash, expires_at, human_only };
     }
 
-    fn approval_resolved(&mut self, resolved: &data::ApprovalResolved) {
+    fn approval_resolved(&mut self, place: Place, resolved: &data::ApprovalResolved) {
+        let decision = resolved.decision.as_str().to_owned();
+        self.decisions.insert(resolved.approval_id.clone(), (place.seq, decision));
         let Some(call) = self.waiting_mut(&resolved.approval_id) else { return };
         let Stage::Waiting { subject_hash, .. } = call.stage else { return };
         match resolved.decision.as_str() {

@@ -2,7 +2,7 @@
 //! replays or forks it needs nothing but the log.
 
 use r1_event::payload::Raw;
-use r1_protocol::json;
+use r1_protocol::{api, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -111,6 +111,29 @@ pub struct Budget {
     pub wall_clock_ms: u64,
     /// Percentages of the money at which a warning is written.
     pub warning_pct: Vec<u64>,
+}
+
+impl Budget {
+    /// This budget, with the limits that `other` names instead.
+    #[must_use]
+    pub fn with(&self, other: &Self) -> Self {
+        let either = |own: u64, other: u64| if other > 0 { other } else { own };
+        Self {
+            micros_usd: either(self.micros_usd, other.micros_usd),
+            input_tokens: either(self.input_tokens, other.input_tokens),
+            output_tokens: either(self.output_tokens, other.output_tokens),
+            turns: either(self.turns, other.turns),
+            wall_clock_ms: either(self.wall_clock_ms, other.wall_clock_ms),
+            warning_pct: if other.warning_pct.is_empty() { &self.warning_pct } else { &other.warning_pct }.clone(),
+        }
+    }
+}
+
+impl From<api::Budget> for Budget {
+    fn from(budget: api::Budget) -> Self {
+        let api::Budget { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct } = budget;
+        Self { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct }
+    }
 }
 
 /// How a run's programs are to be confined.

@@ -99,6 +99,8 @@ pub struct RunState {
     pub changed_files: bool,
     /// Messages by their sender's own ids, so that none is taken twice.
     pub(super) client_messages: BTreeMap<String, (Seq, String)>,
+    /// What became of each request for approval, and where the log says so.
+    pub(super) decisions: BTreeMap<String, (Seq, String)>,
     /// How it ended.
     pub terminal: Option<Kind>,
     /// Who started it.

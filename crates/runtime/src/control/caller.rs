@@ -3,17 +3,32 @@
 //! A verb that appends events writes the caller's note in the same transaction. Whoever asks again with the
 //! same note finds it, and is told what was done then; nothing is done twice.
 
-use r1_event::{Note, RunId, Seq};
+use r1_event::{Batch, Note, RunId, Seq};
 use r1_protocol::data::{Actor, Object};
 use serde::{Deserialize, Serialize};
 
 /// Who asks.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Caller {
     /// As the log will have it.
     pub actor: Option<Actor>,
     /// Where it is noted what came of it.
     pub note: Option<NoteSlot>,
+}
+
+impl Caller {
+    /// Someone who needs no note.
+    #[must_use]
+    pub const fn new(actor: Actor) -> Self {
+        Self { actor: Some(actor), note: None }
+    }
+
+    /// Puts the caller's note of the event at `seq` into the batch that has it.
+    pub(crate) fn note_in(&self, batch: &mut Batch, run: &RunId, seq: Seq) {
+        if let Some(slot) = &self.note {
+            batch.note(slot.note(&Effect::new(run, seq)));
+        }
+    }
 }
 
 /// A document that waits for the note of an effect.

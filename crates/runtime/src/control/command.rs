@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use r1_event::RunId;
+use r1_event::{RunId, Seq};
 use r1_store::{AppendError, LeaseError, StoreError};
+use tokio::time::Instant;
 
+use super::caller::{Caller, Effect};
+use super::errand::{Outcome, Waiting};
+use crate::agent::Toolset;
 use crate::agent::command::{Command, Refusal, respond};
-use crate::agent::{RunState, Toolset};
 use crate::engine::{Engine, EngineError, claim_for_append, release_the_dead};
 use crate::history::{HistoryError, load};
 use crate::world;
@@ -15,12 +18,24 @@ use crate::writer::WriterError;
 /// How long the worker of a run has to do what is asked.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often it is seen to whether there still is a worker.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The event that tells of it.
+    pub effect: Effect,
+    /// Whether it was so before, and nothing was done.
+    pub was_so: bool,
+}
+
 /// Why nothing came of a command.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandError {
     /// The run does not take it.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(Refusal),
     /// The run's history cannot be read.
     #[error(transparent)]
     History(#[from] HistoryError),
@@ -41,64 +56,91 @@ pub enum CommandError {
     Store(#[from] StoreError),
 }
 
-/// Asks `command` of a run. When this returns, it is done and durable; the state is that right after.
+/// Asks `command` of a run. When this returns, it is done and durable.
 ///
 /// If nobody works on the run, the events are appended here. Otherwise the command is left for the
 /// worker, in whichever process that is.
-pub async fn command(engine: &Engine, run: &RunId, command: Command) -> Result<RunState, CommandError> {
+pub async fn command(engine: &Engine, run: &RunId, command: Command, caller: &Caller) -> Result<Answer, CommandError> {
     let command = without_secrets(engine, command);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let state = load(engine.store(), run).await?;
         // Refused before it is left for anyone, where that can be told already.
         let tools = Toolset::recorded(&state);
-        respond(&state, &tools, &command)?;
+        let actor = caller.actor.as_ref();
+        if let Err(refusal) = respond(&state, &tools, &command, actor) {
+            return refused(run, refusal);
+        }
         release_the_dead(engine.store(), run).await?;
-        match claim_for_append(engine, run, |state| respond(state, &tools, &command)).await {
-            Ok(Ok(state)) => return Ok(state),
-            Ok(Err(refusal)) => return Err(refusal.into()),
+        match claim_for_append(engine, run, caller, |state| respond(state, &tools, &command, actor)).await {
+            Ok(Ok(seq)) => return Ok(done(Effect::new(run, seq))),
+            Ok(Err(refusal)) => return refused(run, refusal),
             Err(EngineError::Writer(WriterError::Lease(LeaseError::Held { .. }))) => {}
             // Someone took the run between two looks: ask again.
             Err(EngineError::Writer(WriterError::Append(
                 AppendError::Fenced { .. } | AppendError::Conflict { .. },
-            ))) => {
-                continue;
-            }
+            ))) => continue,
             Err(err) => return Err(err.into()),
         }
-        return leave(engine, run, &tools, &command).await;
+        match leave(engine, run, &command, caller, deadline).await? {
+            Some(Outcome::Done(effect)) => return Ok(done(effect)),
+            Some(Outcome::Refused(refusal)) => return refused(run, refusal),
+            // The run ended, or there is no worker any more: the next look tells.
+            Some(Outcome::Nothing) | None => {}
+        }
     }
 }
 
-async fn leave(engine: &Engine, run: &RunId, tools: &Toolset, command: &Command) -> Result<RunState, CommandError> {
-    let store = engine.store();
-    let id = world::new_id("cmd");
-    let body = serde_json::to_vec(command).unwrap_or_default().into();
-    let mut watch = store.watch(run);
-    store.leave_command(run, r1_store::Command { id: id.clone(), body }).await?;
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        if !store.commands(run).await?.iter().any(|waiting| waiting.id == id) {
-            // Done, or refused by the state that the worker saw: the state of now tells which.
-            let state = load(store, run).await?;
-            return match respond(&state, tools, command) {
-                // What was asked for is so now, or it could be asked for again.
-                Err(
-                    Refusal::UnknownApproval { .. } | Refusal::AlreadySo | Refusal::Ended | Refusal::NothingToInterrupt,
-                )
-                | Ok(_) => Ok(state),
-                Err(refusal) => Err(refusal.into()),
-            };
+const fn done(effect: Effect) -> Answer {
+    Answer { effect, was_so: false }
+}
+
+fn refused(run: &RunId, refusal: Refusal) -> Result<Answer, CommandError> {
+    match refusal {
+        Refusal::AlreadySo { seq } => {
+            let effect = Effect::new(run, Seq::new(seq).unwrap_or(Seq::FIRST));
+            Ok(Answer { effect, was_so: true })
         }
-        let next = store.head(run).await?.map_or(r1_event::Seq::FIRST, |head| head.next);
-        let woken = tokio::time::timeout_at(deadline, watch.grown(next));
-        if woken.await.is_err() && tokio::time::Instant::now() >= deadline {
-            return if store.withdraw_command(run, &id).await? {
-                Err(CommandError::NoAnswer { run: run.clone() })
-            } else {
-                Ok(load(store, run).await?)
-            };
-        }
+        refusal => Err(CommandError::Refused(refusal)),
     }
+}
+
+/// Leaves a command for the worker and waits until that has seen to it; `None` if there is no worker.
+async fn leave(
+    engine: &Engine,
+    run: &RunId,
+    command: &Command,
+    caller: &Caller,
+    deadline: Instant,
+) -> Result<Option<Outcome>, CommandError> {
+    let store = engine.store();
+    let mut watch = store.watch(run);
+    let waiting = match Waiting::leave(store, run, command, caller).await {
+        Ok(waiting) => waiting,
+        Err(r1_store::CommandError::Ended { .. }) => return Ok(None),
+        Err(err) => return Err(err.into()),
+    };
+    loop {
+        if !waiting.is_pending(store, run).await? {
+            return Ok(Some(waiting.outcome(store).await?));
+        }
+        let is_late = Instant::now() >= deadline;
+        if is_late || !has_a_worker(engine, run).await? {
+            return match waiting.withdraw(store, run).await? {
+                false => Ok(Some(waiting.outcome(store).await?)),
+                true if is_late => Err(CommandError::NoAnswer { run: run.clone() }),
+                true => Ok(None),
+            };
+        }
+        let next = store.head(run).await?.map_or(Seq::FIRST, |head| head.next);
+        let look_again = deadline.min(Instant::now() + LOOK_EVERY);
+        let _ = tokio::time::timeout_at(look_again, watch.grown(next)).await;
+    }
+}
+
+/// Whether anyone holds the run who could see to a command.
+async fn has_a_worker(engine: &Engine, run: &RunId) -> Result<bool, StoreError> {
+    Ok(engine.store().lease(run).await?.is_some_and(|lease| !world::is_dead(&lease.owner)))
 }
 
 /// Commands wait in the store, so they are redacted like all that is stored.
@@ -106,14 +148,20 @@ fn without_secrets(engine: &Engine, mut command: Command) -> Command {
     let redactor = engine.redactor();
     match &mut command {
         Command::Message { text, .. } => *text = redactor.text(text).into_owned(),
-        Command::Resolve { comment, edited_input, .. } => {
-            *comment = redactor.text(comment).into_owned();
-            if let Some(input) = edited_input {
+        Command::Resolve(resolution) => {
+            resolution.comment = redactor.text(&resolution.comment).into_owned();
+            if let Some(input) = &mut resolution.edited_input {
                 redactor.json(input);
             }
         }
         Command::Cancel { reason, .. } | Command::Interrupt { reason, .. } => {
             *reason = redactor.text(reason).into_owned();
+        }
+        Command::Update(changes) => {
+            if let Some(title) = &mut changes.title {
+                *title = redactor.text(title).into_owned();
+            }
+            changes.tags.iter_mut().flat_map(|tags| tags.values_mut()).for_each(|tag| redactor.json(tag));
         }
         Command::Record { events } => events.iter_mut().for_each(|event| redactor.json(&mut event.data)),
         Command::Release { .. } => {}

@@ -2,14 +2,16 @@
 
 use bytes::Bytes;
 use r1_event::payload::{self, Raw};
-use r1_event::{Batch, Chain, ChainError, Digest, Payload, RunId};
+use r1_event::{Batch, Chain, ChainError, Digest, Payload, RunId, Seq};
 use r1_protocol::data::{self, Actor, EventData};
 use r1_protocol::json;
 use r1_store::{BlobError, LeaseError, StoreError};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
+use super::caller::Caller;
 use crate::agent::RunSpec;
+use crate::agent::command::{attached, set_actor};
 use crate::engine::Engine;
 use crate::tool::ToolSpec;
 use crate::world::{self, NoRandomness};
@@ -38,8 +40,6 @@ pub struct NewRun {
     pub task_id: Option<String>,
     /// Whether it waits for its release.
     pub held: bool,
-    /// Who asks.
-    pub actor: Option<Actor>,
     /// The run that it goes on from, and how.
     pub origin: Option<Continuation>,
 }
@@ -132,8 +132,13 @@ impl From<ChainError> for CreateError {
     }
 }
 
-/// Makes a run. It is durable, and in the queue, when this returns.
-pub async fn create(engine: &Engine, mut new: NewRun, allow_unknown_price: bool) -> Result<RunId, CreateError> {
+/// Makes a run. It is durable, and in the queue, when this returns. Its first event is what tells of it.
+pub async fn create(
+    engine: &Engine,
+    mut new: NewRun,
+    allow_unknown_price: bool,
+    caller: &Caller,
+) -> Result<RunId, CreateError> {
     if new.prompt.trim().is_empty() && new.origin.is_none() {
         return Err(CreateError::EmptyPrompt);
     }
@@ -155,7 +160,8 @@ pub async fn create(engine: &Engine, mut new: NewRun, allow_unknown_price: bool)
     let owner = world::lease_owner(engine.instance());
     let mut writer = RunWriter::open(engine.store().clone(), run.clone(), &owner, None).await?;
     let mut batch = Batch::new(&Chain::new(run.clone()));
-    for payload in first_events(&run, engine.instance(), &new) {
+    let actor = caller.actor.as_ref();
+    for payload in first_events(&run, engine.instance(), &new, actor) {
         batch.push(world::now(), engine.redactor().payload(payload))?;
     }
     for (attachment, blob) in new.attachments.iter().zip(blobs) {
@@ -176,23 +182,21 @@ pub async fn create(engine: &Engine, mut new: NewRun, allow_unknown_price: bool)
         };
         let seq = batch.push(world::now(), engine.redactor().payload(created.to_payload()))?;
         batch.reference_blob(seq, blob.hash);
-        let attached = data::UserAttachment {
-            turn_index: 0,
-            kind: if attachment.mime.starts_with("image/") { "image".into() } else { "file".into() },
-            mime: attachment.mime.clone(),
-            artifact_id,
-            ..Default::default()
-        };
+        let attached = attached(&artifact_id, &attachment.mime, 0, actor);
         batch.push(world::now(), attached.to_payload())?;
     }
-    writer.append_batch(batch).await?;
-    writer.close().await?;
+    caller.note_in(&mut batch, &run, Seq::FIRST);
+    let written = writer.append_batch(batch).await;
+    let closed = writer.close().await;
+    written?;
+    closed?;
+    engine.bell().notify_one();
     Ok(run)
 }
 
 /// The events that every run begins with.
-fn first_events(run: &RunId, instance: &str, new: &NewRun) -> Vec<Payload> {
-    let mut events = vec![Payload::RunStarted(Box::new(run_started(run, instance, new)))];
+fn first_events(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>) -> Vec<Payload> {
+    let mut events = vec![Payload::RunStarted(Box::new(run_started(run, instance, new, actor)))];
     match &new.origin {
         Some(origin) if origin.way == Way::Fork => {
             let branched = data::RunBranchedFrom {
@@ -207,12 +211,14 @@ fn first_events(run: &RunId, instance: &str, new: &NewRun) -> Vec<Payload> {
         _ => {}
     }
     if !new.prompt.is_empty() {
-        events.push(Payload::UserMessageAppended(payload::UserMessageAppended {
+        let mut message = payload::UserMessageAppended {
             content: new.prompt.clone(),
             turn_index: Some(0),
             by: Some("operator".into()),
             ..Default::default()
-        }));
+        };
+        set_actor(&mut message.extra, actor);
+        events.push(Payload::UserMessageAppended(message));
     }
     events
 }
@@ -231,7 +237,7 @@ fn queued(new: &NewRun, origin: &Continuation) -> data::RunQueued {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the exact amount is in the spec")]
-fn run_started(run: &RunId, instance: &str, new: &NewRun) -> payload::RunStarted {
+fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>) -> payload::RunStarted {
     let spec = &new.spec;
     let params = json::to_raw(&spec.params);
     let schemas = tool_schemas(&spec.tools);
@@ -279,9 +285,7 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun) -> payload::RunStarted
         reason: origin.filter(|origin| origin.way == Way::Resume).map(|origin| origin.reason.clone()),
         ..Default::default()
     };
-    if let Some(actor) = &new.actor {
-        started.extra.set("actor", json::to_raw(actor));
-    }
+    set_actor(&mut started.extra, actor);
     started
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use r1_event::{Kind, RunId, Seq};
 
+use super::caller::Caller;
 use super::create::{Continuation, CreateError, NewRun, Way, create};
 use crate::agent::{Budget, RunState};
 use crate::engine::Engine;
@@ -69,7 +70,7 @@ pub enum GoOnError {
 }
 
 /// A new run that takes up what `run` left when it failed or was cancelled, in the same workspace.
-pub async fn resume(engine: &Engine, run: &RunId, changes: Changes) -> Result<RunId, GoOnError> {
+pub async fn resume(engine: &Engine, run: &RunId, changes: Changes, caller: &Caller) -> Result<RunId, GoOnError> {
     let state = load(engine.store(), run).await?;
     match state.terminal {
         None => return Err(GoOnError::StillOpen { run: run.clone() }),
@@ -79,11 +80,11 @@ pub async fn resume(engine: &Engine, run: &RunId, changes: Changes) -> Result<Ru
         Some(_) => {}
     }
     let seq = state.last;
-    Ok(create(engine, successor(state, seq, Way::Resume, changes), true).await?)
+    Ok(create(engine, successor(state, seq, Way::Resume, changes), true, caller).await?)
 }
 
 /// A new run of the same task from its beginning, without what was said since.
-pub async fn retry(engine: &Engine, run: &RunId, changes: Changes) -> Result<RunId, GoOnError> {
+pub async fn retry(engine: &Engine, run: &RunId, changes: Changes, caller: &Caller) -> Result<RunId, GoOnError> {
     let state = load(engine.store(), run).await?;
     if state.terminal.is_none() {
         return Err(GoOnError::StillOpen { run: run.clone() });
@@ -92,7 +93,7 @@ pub async fn retry(engine: &Engine, run: &RunId, changes: Changes) -> Result<Run
     let prompt = state.goal.clone();
     let mut new = successor(state, seq, Way::Retry, changes);
     new.prompt = prompt;
-    Ok(create(engine, new, true).await?)
+    Ok(create(engine, new, true, caller).await?)
 }
 
 /// A new run that shares `run` up to the event `at` and then goes another way, in a workspace of its own.
@@ -102,6 +103,7 @@ pub async fn fork(
     at: Seq,
     workspaces: PathBuf,
     changes: Changes,
+    caller: &Caller,
 ) -> Result<RunId, GoOnError> {
     let state = load_at(engine.store(), run, at).await?;
     if state.last != at {
@@ -118,7 +120,7 @@ pub async fn fork(
             origin.checkpoint_id = Some(checkpoint_id);
         }
     }
-    Ok(create(engine, new, true).await?)
+    Ok(create(engine, new, true, caller).await?)
 }
 
 /// The snapshot to fork from; `None` if the run never changed files, so that its own workspace will do.
@@ -153,7 +155,6 @@ fn successor(state: RunState, seq: Seq, way: Way, changes: Changes) -> NewRun {
         attachments: Vec::new(),
         task_id: state.task_id,
         held: false,
-        actor: None,
         origin: Some(Continuation {
             run: state.run,
             seq,

@@ -9,7 +9,9 @@ use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::caller::Caller;
 use super::view;
+use crate::agent::command::set_actor;
 use crate::emit::Emission;
 use crate::index::Index;
 use crate::world::{self, NoRandomness};
@@ -45,8 +47,10 @@ pub async fn write(
     owner: &str,
     key: Option<SecretKey>,
     now: UnixNanos,
+    caller: &Caller,
 ) -> Result<Vec<EventRef>, OperatorError> {
-    let started = started(store, &new, owner).await?;
+    let mut started = started(store, &new, owner).await?;
+    set_actor(&mut started.extra, caller.actor.as_ref());
     let run = world::new_run_id(now)?;
     let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
     let mut batch = r1_event::Batch::new(&Chain::new(run.clone()));
@@ -61,6 +65,7 @@ pub async fn write(
     }
     let done = RunCompleted { final_text: new.reason, ..RunCompleted::default() };
     batch.push(now, Payload::RunCompleted(done)).map_err(WriterError::from)?;
+    caller.note_in(&mut batch, &run, places.first().map_or(Seq::FIRST, |place| place.seq));
     let written = writer.append_batch(batch).await;
     let closed = writer.close().await;
     written?;

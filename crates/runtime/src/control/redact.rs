@@ -7,6 +7,7 @@ use r1_event::{Kind, Record, RunId, Seq, UnixNanos, Version, projection};
 use r1_receipt::key::SecretKey;
 use r1_store::{PageLimit, SharedStore, StoreError};
 
+use super::caller::Caller;
 use super::operator::{self, OperatorError, OperatorRun};
 use super::prune::context_of;
 use super::view;
@@ -184,7 +185,7 @@ async fn write_operator_run(
         reason: request.reason.clone(),
         events: vec![Emission::plain(redaction_applied(request, targets))],
     };
-    let written = operator::write(store, new, owner, key, now).await?;
+    let written = operator::write(store, new, owner, key, now, &Caller::default()).await?;
     written.into_iter().next().ok_or_else(|| StoreError::NoRun { run: request.run.clone() }.into())
 }
 

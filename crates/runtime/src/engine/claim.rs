@@ -1,21 +1,32 @@
 //! Taking a run: the lease, the fold of its log, and the event that says so.
 
-use r1_event::{Payload, RunId, payload};
+use r1_event::{Payload, RunId, Seq, payload};
 use r1_protocol::data::{self, EventData};
 use r1_store::{LeaseError, SharedStore};
 
 use super::stage::stage;
 use super::{Claim, Engine, EngineError, seam};
+use crate::agent::command::{Response, set_actor};
 use crate::agent::{Phase, RunState};
+use crate::control::caller::Caller;
 use crate::emit::Emission;
 use crate::history::load;
 use crate::world;
 use crate::writer::RunWriter;
 
 /// A run that is ours: what it is, and the right to write it.
-pub(super) struct Claimed {
+pub struct Claimed {
     pub(super) state: RunState,
     pub(super) writer: RunWriter,
+    seq: Seq,
+}
+
+impl Claimed {
+    /// The event that says so.
+    #[must_use]
+    pub const fn seq(&self) -> Seq {
+        self.seq
+    }
 }
 
 /// After so many claims in a row without any progress, nobody tries again.
@@ -27,7 +38,7 @@ pub(super) async fn claim(engine: &Engine, run: &RunId, why: Claim) -> Result<Cl
     let taken = RunWriter::take(engine.store.clone(), run.clone(), &owner, engine.key.clone(), engine.lease);
     let (mut writer, previous) = taken.await?;
     match prepare(engine, run, why, &mut writer, previous).await {
-        Ok(state) => Ok(Claimed { state, writer }),
+        Ok((state, seq)) => Ok(Claimed { state, writer, seq }),
         Err(err) => {
             // Whatever is wrong with the run, the next one may try at once.
             writer.close().await?;
@@ -42,7 +53,7 @@ async fn prepare(
     why: Claim,
     writer: &mut RunWriter,
     previous: Option<r1_store::Lease>,
-) -> Result<RunState, EngineError> {
+) -> Result<(RunState, Seq), EngineError> {
     let mut state = load(&engine.store, run).await?;
     if state.terminal.is_some() {
         return Err(EngineError::Ended);
@@ -67,8 +78,10 @@ async fn prepare(
     } else {
         events.push(started(engine, &state, writer));
     }
-    commit(engine, writer, &mut state, events.into_iter().map(Emission::plain).collect()).await?;
-    Ok(state)
+    let answer = events.len() - 1;
+    let response = Response { events: events.into_iter().map(Emission::plain).collect(), answer };
+    let seq = commit(engine, writer, &mut state, response, &why.caller).await?;
+    Ok((state, seq))
 }
 
 fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Payload {
@@ -86,6 +99,8 @@ fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Payload {
 
 fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -> Payload {
     let open = seam::open_calls(state).count();
+    let mut extra = payload::Extra::default();
+    set_actor(&mut extra, why.caller.actor.as_ref());
     let reason = match state.phase {
         _ if why.by_operator => "operator",
         Phase::Claimed => "lease_expired",
@@ -101,56 +116,67 @@ fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -
         lease_until: Some(data::Time::from(writer.lease().until).to_string()),
         reason: Some(reason.into()),
         instance_id: Some(engine.instance.clone()),
+        extra,
         ..Default::default()
     })
 }
 
-/// Appends events that were worked out from `state`, and takes them into it.
-pub(crate) async fn commit(
+/// Appends events that were worked out from `state`, and takes them into it. Gives the place of the one
+/// that answers.
+pub(super) async fn commit(
     engine: &Engine,
     writer: &mut RunWriter,
     state: &mut RunState,
-    events: Vec<Emission>,
-) -> Result<(), EngineError> {
+    response: Response,
+    caller: &Caller,
+) -> Result<Seq, EngineError> {
+    let Response { events, answer } = response;
     if events.is_empty() {
-        return Ok(());
+        return Ok(state.last);
     }
     let mut batch = writer.batch();
+    let mut places = Vec::with_capacity(events.len());
     for emission in events {
-        stage(engine, &mut batch, state, emission)?;
+        places.push(stage(engine, &mut batch, state, emission)?.seq);
     }
+    let seq = places.get(answer).copied().unwrap_or(state.last);
+    caller.note_in(&mut batch, &state.run, seq);
     writer.append_batch(batch).await?;
-    Ok(())
+    Ok(seq)
 }
 
 /// Says in the log of a session that its worker is gone. It waits for a person then.
 pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineError> {
-    let paused = claim_for_append(engine, run, |state| {
+    let nobody = Caller::default();
+    let paused = claim_for_append(engine, run, &nobody, |state| {
         let mut events = vec![seam::disconnected(state, None)];
         events.extend(seam::close_calls(state));
-        Ok::<_, std::convert::Infallible>(events.into_iter().map(Emission::plain).collect())
+        let events = events.into_iter().map(Emission::plain).collect();
+        Ok::<_, std::convert::Infallible>(Response { events, answer: 0 })
     });
     paused.await.map(drop)
 }
 
 /// Appends what `respond` answers to the state of a run that nobody works on, and gives it back at once.
-/// The inner error is the answer that nothing is to be done.
+/// Gives the place of the event that answers; the inner error says that nothing is to be done.
 pub async fn claim_for_append<E>(
     engine: &Engine,
     run: &RunId,
-    respond: impl FnOnce(&RunState) -> Result<Vec<Emission>, E> + Send,
-) -> Result<Result<RunState, E>, EngineError> {
+    caller: &Caller,
+    respond: impl FnOnce(&RunState) -> Result<Response, E> + Send,
+) -> Result<Result<Seq, E>, EngineError> {
     let owner = world::lease_owner(&engine.instance);
     let mut writer = RunWriter::open(engine.store.clone(), run.clone(), &owner, engine.key.clone()).await?;
     let answered = async {
         let mut state = load(&engine.store, run).await?;
         match respond(&state) {
-            Ok(events) => commit(engine, &mut writer, &mut state, events).await.map(|()| Ok(state)),
+            Ok(response) => commit(engine, &mut writer, &mut state, response, caller).await.map(Ok),
             Err(refusal) => Ok(Err(refusal)),
         }
     };
     let answered = answered.await;
     writer.close().await?;
+    engine.bell.notify_one();
     answered
 }
 

@@ -21,9 +21,11 @@ use super::claim::Claimed;
 use super::stage;
 use super::turn::{self, Answered};
 use super::{Engine, EngineError, Outcome};
-use crate::agent::command::{self, Command};
+use crate::agent::command::{self, Command, Refusal, Resolution, Response};
 use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
+use crate::control::caller::Caller;
+use crate::control::errand::{self, Errand};
 use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::mcp::Servers;
 use crate::model::{Block, ModelRequest};
@@ -33,6 +35,7 @@ use crate::tool::ToolContext;
 use crate::workspace::Workspace;
 use crate::world;
 use crate::writer::{RunWriter, WriterError};
+use r1_store::AppendError;
 
 /// Events that tools may have waiting for the log.
 const QUEUE: usize = 256;
@@ -75,7 +78,15 @@ struct Task {
 
 struct Ending {
     id: String,
-    command: Command,
+    errand: Errand,
+}
+
+/// What a batch answers: it settles the command and tells its caller.
+struct Settles<'a> {
+    id: &'a str,
+    caller: &'a Caller,
+    /// The place among the inputs of the one that answers.
+    answer: usize,
 }
 
 /// What a task brings back.
@@ -87,7 +98,7 @@ enum Work {
 impl<'e> Runner<'e> {
     /// Gets everything ready. `None` if the run has just failed because something it needs is not there.
     pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Option<Self>, EngineError> {
-        let Claimed { mut state, mut writer } = claimed;
+        let Claimed { mut state, mut writer, .. } = claimed;
         let spec = state.spec.clone();
         let room = room(engine, &state).await;
         let connected = engine.world.tools(&spec, Path::new(&state.workspace_path)).await;
@@ -100,7 +111,8 @@ impl<'e> Runner<'e> {
             events.push(state.failed(code, message.clone(), true));
         }
         let events = events.into_iter().map(Emission::plain).collect();
-        super::claim::commit(engine, &mut writer, &mut state, events).await?;
+        let response = Response { events, answer: 0 };
+        super::claim::commit(engine, &mut writer, &mut state, response, &Caller::default()).await?;
         let Ok((workspace, sandbox)) = room else {
             writer.close().await?;
             return Ok(None);
@@ -160,18 +172,28 @@ impl<'e> Runner<'e> {
     }
 
     /// Appends what came from outside and all that the loop says to it, as one batch.
-    async fn commit(&mut self, inputs: Vec<Emission>, settles: Option<&str>) -> Result<Vec<String>, EngineError> {
+    async fn commit(
+        &mut self,
+        inputs: Vec<Emission>,
+        settles: Option<Settles<'_>>,
+    ) -> Result<Vec<String>, EngineError> {
         let mut batch = self.writer.batch();
         let mut ids = Vec::with_capacity(inputs.len());
-        for input in inputs {
-            ids.push(self.stage(&mut batch, input)?);
+        for (place, input) in inputs.into_iter().enumerate() {
+            let staged = self.stage(&mut batch, input)?;
+            if let Some(Settles { caller, answer, .. }) = &settles
+                && place == *answer
+            {
+                caller.note_in(&mut batch, &self.state.run, staged.seq);
+            }
+            ids.push(staged.id);
         }
         if self.ending.is_none() {
             while let Some(payload) = self.state.decide(&self.tools) {
                 self.stage(&mut batch, Emission::plain(payload))?;
             }
         }
-        if let Some(id) = settles {
+        if let Some(Settles { id, .. }) = settles {
             batch.settle(id);
         }
         if !batch.records().is_empty() {
@@ -180,7 +202,7 @@ impl<'e> Runner<'e> {
         Ok(ids)
     }
 
-    fn stage(&mut self, batch: &mut Batch, emission: Emission) -> Result<String, EngineError> {
+    fn stage(&mut self, batch: &mut Batch, emission: Emission) -> Result<stage::Staged, EngineError> {
         stage::stage(self.engine, batch, &mut self.state, emission)
     }
 
@@ -400,30 +422,54 @@ impl<'e> Runner<'e> {
             return Ok(());
         }
         for waiting in self.engine.store.commands(&self.state.run).await? {
-            let Ok(command) = serde_json::from_slice::<Command>(&waiting.body) else {
+            let Ok(errand) = serde_json::from_slice::<Errand>(&waiting.body) else {
                 self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
                 continue;
             };
-            match command::respond(&self.state, &self.tools, &command) {
-                // Whoever asked finds the command gone and the run as it is, and sees why.
-                Err(_) => {
-                    self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
-                }
-                Ok(_) if matches!(command, Command::Cancel { .. } | Command::Interrupt { .. }) => {
-                    self.ending = Some(Ending { id: waiting.id, command });
+            match self.respond(&errand) {
+                Err(refusal) => self.refuse(&waiting.id, &refusal).await?,
+                Ok(_) if matches!(errand.command, Command::Cancel { .. } | Command::Interrupt { .. }) => {
+                    self.ending = Some(Ending { id: waiting.id, errand });
                     return Ok(());
                 }
-                Ok(events) => {
-                    self.remember_edit(&command);
-                    self.commit(events, Some(&waiting.id)).await?;
+                Ok(response) => {
+                    self.remember_edit(&errand.command);
+                    self.carry_out(&waiting.id, &errand.caller, response).await?;
                 }
             }
         }
         Ok(())
     }
 
+    fn respond(&self, errand: &Errand) -> Result<Response, Refusal> {
+        command::respond(&self.state, &self.tools, &errand.command, errand.caller.actor.as_ref())
+    }
+
+    /// Appends what a command causes, unless whoever left it no longer waits for it.
+    async fn carry_out(&mut self, id: &str, caller: &Caller, response: Response) -> Result<(), EngineError> {
+        let before = self.state.clone();
+        let Response { events, answer } = response;
+        match self.commit(events, Some(Settles { id, caller, answer })).await {
+            Err(EngineError::Writer(WriterError::Append(AppendError::CommandWithdrawn { .. }))) => {
+                self.state = before;
+                Ok(())
+            }
+            Err(EngineError::Writer(WriterError::Append(AppendError::NoteMoved { .. }))) => {
+                self.state = before;
+                self.refuse(id, &Refusal::Superseded).await
+            }
+            committed => committed.map(drop),
+        }
+    }
+
+    async fn refuse(&self, id: &str, refusal: &Refusal) -> Result<(), EngineError> {
+        errand::refuse(&self.engine.store, id, refusal).await?;
+        self.engine.store.withdraw_command(&self.state.run, id).await?;
+        Ok(())
+    }
+
     fn remember_edit(&mut self, command: &Command) {
-        if let Command::Resolve { approval_id, edited_input: Some(input), .. } = command
+        if let Command::Resolve(Resolution { approval_id, edited_input: Some(input), .. }) = command
             && let Some((_, call)) = self.state.approvals().find(|(id, _)| id == approval_id)
         {
             self.real_inputs.insert(call.call_id.clone(), input.clone());
@@ -435,14 +481,10 @@ impl<'e> Runner<'e> {
         if self.ending.is_none() || self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
             return Ok(false);
         }
-        let Some(Ending { id, command }) = self.ending.take() else { return Ok(false) };
-        match command::respond(&self.state, &self.tools, &command) {
-            Ok(events) => {
-                self.commit(events, Some(&id)).await?;
-            }
-            Err(_) => {
-                self.engine.store.withdraw_command(&self.state.run, &id).await?;
-            }
+        let Some(Ending { id, errand }) = self.ending.take() else { return Ok(false) };
+        match self.respond(&errand) {
+            Ok(response) => self.carry_out(&id, &errand.caller, response).await?,
+            Err(refusal) => self.refuse(&id, &refusal).await?,
         }
         Ok(true)
     }

@@ -1,6 +1,6 @@
 //! Events on their way into a batch.
 
-use r1_event::Batch;
+use r1_event::{Batch, Seq};
 use r1_protocol::event_id;
 
 use super::{Engine, EngineError};
@@ -10,20 +10,25 @@ use crate::emit::Emission;
 use crate::world;
 use crate::writer::WriterError;
 
-/// Gives an event its place, takes it into the state, and does the same with what follows from it at
-/// once. Gives the event's id.
+/// An event in a batch.
+pub(super) struct Staged {
+    pub(super) id: String,
+    pub(super) seq: Seq,
+}
+
+/// Gives an event its place, takes it into the state, and does the same with what follows from it at once.
 pub(super) fn stage(
     engine: &Engine,
     batch: &mut Batch,
     state: &mut RunState,
     emission: Emission,
-) -> Result<String, EngineError> {
+) -> Result<Staged, EngineError> {
     let following = rejections(state, &emission.payload, world::now());
-    let id = stage_one(engine, batch, state, emission)?;
+    let staged = stage_one(engine, batch, state, emission)?;
     for emission in following {
         stage_one(engine, batch, state, emission)?;
     }
-    Ok(id)
+    Ok(staged)
 }
 
 fn stage_one(
@@ -31,7 +36,7 @@ fn stage_one(
     batch: &mut Batch,
     state: &mut RunState,
     emission: Emission,
-) -> Result<String, EngineError> {
+) -> Result<Staged, EngineError> {
     let payload = engine.redactor.payload(emission.payload);
     let ts = world::now();
     let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
@@ -40,5 +45,5 @@ fn stage_one(
     }
     let hash = batch.after().head().ok_or(FoldError::NotStarted)?;
     state.apply(Place { seq, ts, hash }, &payload);
-    Ok(event_id(ts, hash))
+    Ok(Staged { id: event_id(ts, hash), seq })
 }

@@ -8,6 +8,7 @@ use super::Index;
 use super::drawer::load;
 use super::run::RunEntry;
 use crate::agent::command::Command;
+use crate::control::errand::Errand;
 use crate::world;
 
 impl Index {
@@ -58,5 +59,5 @@ fn elsewhere(lease: Option<&Lease>) -> RunStatus {
 }
 
 fn is_cancel(body: &[u8]) -> bool {
-    matches!(serde_json::from_slice(body), Ok(Command::Cancel { .. }))
+    matches!(serde_json::from_slice(body), Ok(Errand { command: Command::Cancel { .. }, .. }))
 }

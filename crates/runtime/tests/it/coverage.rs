@@ -8,8 +8,9 @@ use axum::response::Html;
 use axum::routing::get;
 use r1_event::{Record, RunId, Seq};
 use r1_protocol::registry::{self, Status};
-use r1_runtime::agent::command::{Command, Decision, Scope};
+use r1_runtime::agent::command::{Command, Decision, Resolution, Scope};
 use r1_runtime::agent::{Budget, RunSpec, Toolset};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::create::{Attachment, NewRun, create};
 use r1_runtime::control::go_on::{Changes, resume};
@@ -82,7 +83,7 @@ impl House {
     }
 
     async fn play(&mut self, new: NewRun) -> RunId {
-        let run = create(&self.engine, new, true).await.unwrap();
+        let run = create(&self.engine, new, true, &Caller::default()).await.unwrap();
         self.finish(&run).await;
         run
     }
@@ -181,16 +182,17 @@ async fn people_and_limits(house: &mut House) {
         let mut new = house.new_run(ask).await;
         new.spec.approval = ApprovalMode::Ask;
         new.spec.approval_timeout_s = if answer.is_some() { 60 } else { 1 };
-        let run = create(&house.engine, new, true).await.unwrap();
+        let run = create(&house.engine, new, true, &Caller::default()).await.unwrap();
         let work = house.start(&run);
         if let Some(decision) = answer {
             house.until(&run, "approval.requested").await;
             let state = r1_runtime::history::load(&house.store, &run).await.unwrap();
             let approval_id = state.approvals().next().unwrap().0.to_owned();
             let (comment, scope) = (String::new(), Scope::Once);
-            let (subject_hash, edited_input, actor) = (None, None, None);
-            let resolve = Command::Resolve { approval_id, decision, comment, scope, subject_hash, edited_input, actor };
-            command(&house.engine, &run, resolve).await.unwrap();
+            let (subject_hash, edited_input) = (None, None);
+            let resolve = Resolution { approval_id, decision, comment, scope, subject_hash, edited_input };
+            let resolve = Command::Resolve(resolve);
+            command(&house.engine, &run, resolve, &Caller::default()).await.unwrap();
         }
         work.await.unwrap();
         house.look(&run).await;
@@ -202,21 +204,22 @@ async fn people_and_limits(house: &mut House) {
     poor.spec.budget = Budget { micros_usd: 5, ..Budget::default() };
     let poor = house.play(poor).await;
     let message = Some("again".into());
-    let again = resume(&house.engine, &poor, Changes { message, ..Changes::default() }).await.unwrap();
+    let again =
+        resume(&house.engine, &poor, Changes { message, ..Changes::default() }, &Caller::default()).await.unwrap();
     house.finish(&again).await;
 }
 
 async fn ends_and_seams(house: &mut House) {
     let slow = "turns: [{tool_calls: [{tool: shell, input: {command: 'sleep 100'}}]}, {text: done}]";
-    let run = create(&house.engine, house.new_run(slow).await, true).await.unwrap();
+    let run = create(&house.engine, house.new_run(slow).await, true, &Caller::default()).await.unwrap();
     let work = house.start(&run);
     house.until(&run, "tool.shell.command").await;
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into(), actor: None };
-    command(&house.engine, &run, cancel.clone()).await.unwrap();
+    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    command(&house.engine, &run, cancel.clone(), &Caller::default()).await.unwrap();
     work.await.unwrap();
     house.look(&run).await;
 
-    let run = create(&house.engine, house.new_run(slow).await, true).await.unwrap();
+    let run = create(&house.engine, house.new_run(slow).await, true, &Caller::default()).await.unwrap();
     let work = house.start(&run);
     house.until(&run, "tool.started").await;
     work.abort();

@@ -4,6 +4,7 @@ mod approvals;
 mod basics;
 mod going_on;
 mod limits;
+mod notes;
 mod patches;
 mod seams;
 mod sessions;

@@ -9,6 +9,7 @@ use r1_runtime::patch::ApplyError;
 use serde_json::json;
 
 use super::{artifacts, conflict, find};
+use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -114,7 +115,7 @@ pub(super) async fn run(order: Order, context: &Context) -> Result<Exit, CliErro
     let (run, index) = artifacts(workshop.engine.store(), &which.run).await?;
     let (patch, _) = find(&index, &run, &which.artifact)?;
     let request = Request { by: By::Operator, reason, allow_offset, now: context.now() };
-    let moved = patches::act(&workshop.engine, &run, verb, &patch.id, &request).await;
+    let moved = patches::act(&workshop.engine, &run, verb, &patch.id, &request, &ask::caller()).await;
     workshop.close().await?;
     let moved = match moved {
         Err(ActError::Patch(PatchError::Apply(ApplyError::Conflict(found)))) => {
@@ -132,7 +133,7 @@ pub(super) async fn run(order: Order, context: &Context) -> Result<Exit, CliErro
             "state": word(verb),
             "artifact_ids": moved.artifact_ids,
             "inverse_artifact_ids": moved.inverse_ids,
-            "recorded_in": moved.recorded_in.as_ref().map(RunId::as_str),
+            "recorded_in": moved.effect.as_ref().map(|effect| &effect.run_id),
         }))?;
         return Ok(Exit::Ok);
     }
@@ -147,9 +148,9 @@ pub(super) async fn run(order: Order, context: &Context) -> Result<Exit, CliErro
 }
 
 fn tell(run: &RunId, verb: Verb, moved: &Moved) {
-    match &moved.recorded_in {
+    match moved.effect.as_ref().map(|effect| effect.run_id.as_str()) {
         None => output::note(&format!("it was {} before; nothing was done", word(verb))),
-        Some(recorded_in) if recorded_in != run => output::note(&format!("{recorded_in} says who and why")),
+        Some(recorded_in) if recorded_in != run.as_str() => output::note(&format!("{recorded_in} says who and why")),
         Some(_) => {}
     }
     if let Some(inverse) = moved.inverse_ids.first() {

@@ -15,7 +15,6 @@ use r1_runtime::provider::{self, ProviderSpec, Scenario, Wire};
 use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
 
 use super::{Approve, Args, Confine};
-use crate::ask;
 use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
@@ -89,7 +88,6 @@ impl Order {
             workspace_path: self.workspace.to_string_lossy().into_owned(),
             workspace_mode: WorkspaceMode::InPlace.to_string(),
             attachments: self.attachments.clone(),
-            actor: Some(ask::me()),
             ..NewRun::default()
         })
     }

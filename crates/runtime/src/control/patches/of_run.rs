@@ -9,11 +9,12 @@ use r1_protocol::json;
 use r1_store::{PageLimit, SharedStore, StoreError};
 use serde::Deserialize;
 
+use super::super::caller::{Caller, Effect};
 use super::super::check::blocking;
 use super::super::command::{CommandError, command};
 use super::super::operator::{self, OPERATOR, OperatorError, OperatorRun};
 use super::{Done, PatchError, Request, apply, index, reject, revert};
-use crate::agent::command::{Command, Recorded, Refusal};
+use crate::agent::command::{Command, Recorded, Refusal, with_actor};
 use crate::agent::{Call, RunState};
 use crate::artifact::view::ArtifactIndex;
 use crate::emit::Emission;
@@ -54,9 +55,9 @@ pub struct Moved {
     pub artifact_ids: Vec<String>,
     /// The patches that undo them, after a revert.
     pub inverse_ids: Vec<String>,
-    /// The run whose log says so: the patch's own while it is open, else an operator run; `None` if it
-    /// was so already.
-    pub recorded_in: Option<RunId>,
+    /// The event that says so, in the log of the patch's own run while that is open, else of an operator
+    /// run; `None` if it was so already.
+    pub effect: Option<Effect>,
 }
 
 /// The run whose patches are meant: of an operator run, the one that it is about.
@@ -79,6 +80,7 @@ pub async fn act(
     verb: Verb,
     artifact_id: &str,
     request: &Request,
+    caller: &Caller,
 ) -> Result<Moved, ActError> {
     let store = engine.store();
     let mut moved = Moved::default();
@@ -99,16 +101,20 @@ pub async fn act(
             return Ok(Moved { artifact_ids: done.artifact_ids, ..moved });
         }
         let Done { artifact_ids, inverse_ids, events } = done;
-        moved = Moved { artifact_ids, inverse_ids, recorded_in: Some(run.clone()) };
+        moved = Moved { artifact_ids, inverse_ids, effect: None };
         if scene.is_closed {
             let goal = format!("{} patch {artifact_id} of {run}", verb.as_str());
-            moved.recorded_in = write(engine, run, goal, request, events).await?;
+            moved.effect = write(engine, run, goal, request, events, caller).await?;
             return Ok(moved);
         }
-        match command(engine, run, Command::Record { events: events.into_iter().filter_map(recorded).collect() }).await
-        {
-            // Its worker may have ended the run instead: the next look tells.
-            Ok(_) | Err(CommandError::Refused(Refusal::Ended)) => {}
+        let record = Command::Record { events: events.into_iter().filter_map(recorded).collect() };
+        match command(engine, run, record, caller).await {
+            Ok(answer) => {
+                moved.effect = Some(answer.effect);
+                return Ok(moved);
+            }
+            // An operator run will say it instead.
+            Err(CommandError::Refused(Refusal::Ended)) => {}
             Err(err) => return Err(err.into()),
         }
     }
@@ -121,18 +127,22 @@ async fn write(
     goal: String,
     request: &Request,
     events: Vec<Emission>,
-) -> Result<Option<RunId>, OperatorError> {
+    caller: &Caller,
+) -> Result<Option<Effect>, OperatorError> {
     let redactor = engine.redactor();
-    let redacted = |event: Emission| Emission { payload: redactor.payload(event.payload), ..event };
+    let told = |event: Emission| {
+        let payload = redactor.payload(with_actor(event.payload, caller.actor.as_ref()));
+        Emission { payload, ..event }
+    };
     let new = OperatorRun {
         about: run.clone(),
         goal,
         reason: redactor.text(&request.reason).into_owned(),
-        events: events.into_iter().map(redacted).collect(),
+        events: events.into_iter().map(told).collect(),
     };
     let key = engine.key().cloned();
-    let places = operator::write(engine.store(), new, engine.instance(), key, request.now).await?;
-    Ok(places.into_iter().next().map(|place| place.run_id))
+    let places = operator::write(engine.store(), new, engine.instance(), key, request.now, caller).await?;
+    Ok(places.first().map(|place| Effect::new(&place.run_id, place.seq)))
 }
 
 fn recorded(emission: Emission) -> Option<Recorded> {

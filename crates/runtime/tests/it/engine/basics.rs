@@ -1,6 +1,7 @@
 //! A run from its prompt to its answer.
 
 use r1_event::{Kind, Payload};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::engine::Outcome;
 
 use super::stage::Stage;
@@ -70,10 +71,11 @@ async fn what_people_say_meanwhile_is_heard_in_the_next_turn() {
     let run = stage.create(stage.new_run("turns: [{tool_calls: [{tool: wait}]}, {text: done, when: hurry}]")).await;
     let work = stage.start(&run);
     stage.world.begun.notified().await;
-    let message = Command::Message { text: "hurry".into(), client_message_id: Some("m1".into()), actor: None };
-    command(&stage.engine, &run, message.clone()).await.unwrap();
+    let message =
+        Command::Message { text: "hurry".into(), client_message_id: Some("m1".into()), artifact_ids: Vec::new() };
+    command(&stage.engine, &run, message.clone(), &Caller::default()).await.unwrap();
     // The same message again is no second message.
-    assert!(command(&stage.engine, &run, message).await.is_err());
+    assert!(command(&stage.engine, &run, message, &Caller::default()).await.unwrap().was_so);
     stage.world.go_on.notify_one();
     assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCompleted));
     stage.check(&run).await;

@@ -1,6 +1,7 @@
 //! Resume, retry, fork; and a replay that finds what was changed.
 
 use r1_event::{Kind, Payload, Seq};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::go_on::{Changes, GoOnError, fork, resume, retry};
 use r1_runtime::replay::{DivergenceKind, Report};
 
@@ -12,7 +13,7 @@ async fn ep_21_a_failed_run_is_resumed_with_its_conversation() {
     let scenario = "turns: [{tool_calls: [{tool: once}], cost_micros_usd: 7}, {text: no, failures: [{kind: status, status: 400}]}]";
     let failed = stage.play(stage.new_run(scenario)).await;
     let changes = Changes { message: Some("once more".into()), ..Changes::default() };
-    let run = resume(&stage.engine, &failed, changes).await.unwrap();
+    let run = resume(&stage.engine, &failed, changes, &Caller::default()).await.unwrap();
     assert_eq!(stage.types(&run).await[..3], ["run.resumed_from_event", "run.queued", "user.message"]);
     let state = stage.state(&run).await;
     assert_eq!(state.spent.prior_cost_micros_usd, 7);
@@ -26,9 +27,9 @@ async fn ep_21_a_failed_run_is_resumed_with_its_conversation() {
 async fn ep_21_a_completed_run_goes_on_only_with_a_message() {
     let stage = Stage::new();
     let done = stage.play(stage.new_run("turns: [{text: done}]")).await;
-    let refused = resume(&stage.engine, &done, Changes::default()).await;
+    let refused = resume(&stage.engine, &done, Changes::default(), &Caller::default()).await;
     assert!(matches!(refused, Err(GoOnError::Completed { .. })));
-    let again = retry(&stage.engine, &done, Changes::default()).await.unwrap();
+    let again = retry(&stage.engine, &done, Changes::default(), &Caller::default()).await.unwrap();
     stage.work(&again).await.unwrap();
     assert_eq!(stage.state(&again).await.conversation.messages().len(), 2, "a retry knows nothing of the first run");
     stage.check(&again).await;
@@ -42,7 +43,7 @@ async fn ep_21_a_fork_shares_the_beginning_and_goes_its_own_way() {
     let at = types.iter().position(|name| name == "tool.completed").unwrap() as u64 + 1;
     let changes = Changes { message: Some("another way".into()), ..Changes::default() };
     let at = Seq::new(at).unwrap();
-    let forked = fork(&stage.engine, &run, at, stage.workspace(), changes).await.unwrap();
+    let forked = fork(&stage.engine, &run, at, stage.workspace(), changes, &Caller::default()).await.unwrap();
     assert_eq!(stage.types(&forked).await[1], "run.branched_from");
     let heard = format!("{:?}", stage.state(&forked).await.conversation.messages());
     let shared = heard.contains("do it") && heard.contains("call_0_0");

@@ -4,8 +4,9 @@ use std::fs;
 
 use r1_event::{Kind, Record, RunId};
 use r1_protocol::data::{ArtifactStatus, By};
-use r1_runtime::agent::command::{Command, Decision, Recorded, Refusal, Scope};
+use r1_runtime::agent::command::{Command, Decision, Recorded, Refusal, Resolution, Scope};
 use r1_runtime::artifact::view::{ArtifactIndex, ArtifactView};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::{CommandError, command};
 use r1_runtime::control::create::NewRun;
 use r1_runtime::control::operator;
@@ -39,15 +40,14 @@ fn request() -> Request {
 }
 
 fn answer(approval_id: &str, decision: Decision, edited_input: Option<serde_json::Value>) -> Command {
-    Command::Resolve {
+    Command::Resolve(Resolution {
         approval_id: approval_id.into(),
         decision,
         comment: "not so".into(),
         scope: Scope::Once,
         subject_hash: None,
         edited_input,
-        actor: None,
-    }
+    })
 }
 
 async fn index(stage: &Stage, run: &RunId) -> ArtifactIndex {
@@ -81,7 +81,7 @@ async fn ep_25_a_patch_whose_call_is_refused_is_rejected() {
     let work = stage.start(&run);
     let approval = asked(&stage, &run).await;
     assert_eq!(only_patch(&stage, &run).await.status, ArtifactStatus::Proposed);
-    command(&stage.engine, &run, answer(&approval, Decision::Reject, None)).await.unwrap();
+    command(&stage.engine, &run, answer(&approval, Decision::Reject, None), &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let patch = only_patch(&stage, &run).await;
     assert_eq!((patch.status, patch.rejected_at.is_some()), (ArtifactStatus::Rejected, true));
@@ -100,7 +100,7 @@ async fn ep_25_a_refusal_while_nobody_works_on_the_run_rejects_the_patch_at_once
     work.abort();
     let _ = work.await;
     stage.expire(&run).await;
-    command(&stage.engine, &run, answer(&approval, Decision::Reject, None)).await.unwrap();
+    command(&stage.engine, &run, answer(&approval, Decision::Reject, None), &Caller::default()).await.unwrap();
     assert_eq!(only_patch(&stage, &run).await.status, ArtifactStatus::Rejected);
     stage.work(&run).await.unwrap();
     stage.check(&run).await;
@@ -130,8 +130,8 @@ async fn ep_25_patches_of_a_cancelled_run_are_rejected() {
     while stage.state(&run).await.approvals().count() < 2 {
         tokio::task::yield_now().await;
     }
-    let cancel = Command::Cancel { reason: "enough".into(), by: "operator".into(), actor: None };
-    command(&stage.engine, &run, cancel).await.unwrap();
+    let cancel = Command::Cancel { reason: "enough".into(), by: "operator".into() };
+    command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let index = index(&stage, &run).await;
     assert_eq!(index.iter().count(), 2);
@@ -151,7 +151,7 @@ async fn ep_25_what_an_approver_changed_is_a_patch_of_its_own() {
     let work = stage.start(&run);
     let approval = asked(&stage, &run).await;
     let edited = json!({ "path": "a", "old_string": "one", "new_string": "three" });
-    command(&stage.engine, &run, answer(&approval, Decision::Approve, Some(edited))).await.unwrap();
+    command(&stage.engine, &run, answer(&approval, Decision::Approve, Some(edited)), &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     assert_eq!(file(&stage), "three\n");
     let index = index(&stage, &run).await;
@@ -208,9 +208,9 @@ async fn ep_25_a_finished_log_is_unchanged_and_an_operator_run_tells_of_revert_a
     let (run, id) = edited(&stage).await;
     let before = stage.records(&run).await;
 
-    let undone = act(&stage.engine, &run, Verb::Revert, &id, &request()).await.unwrap();
+    let undone = act(&stage.engine, &run, Verb::Revert, &id, &request(), &Caller::default()).await.unwrap();
     assert_eq!(file(&stage), "one\n");
-    let operator_run = undone.recorded_in.clone().unwrap();
+    let operator_run: RunId = undone.effect.unwrap().run_id.parse().unwrap();
     let types: Vec<_> = is_sound(&stage, &operator_run).await.iter().map(type_of).collect();
     assert_eq!(types, ["run.queued", "tool.edit.reverted", "artifact.created", "artifact.updated", "run.finished"]);
     let (original, theirs) = (stage.state(&run).await, stage.records(&operator_run).await);
@@ -219,15 +219,18 @@ async fn ep_25_a_finished_log_is_unchanged_and_an_operator_run_tells_of_revert_a
     assert_eq!(operator::parent(&stage.store, &operator_run).await.unwrap(), Some(run.clone()));
     assert_eq!(patches::subject(&stage.store, &operator_run).await.unwrap(), run);
 
-    let again = act(&stage.engine, &run, Verb::Revert, &id, &request()).await.unwrap();
+    let again = act(&stage.engine, &run, Verb::Revert, &id, &request(), &Caller::default()).await.unwrap();
     assert_eq!(again, Moved { artifact_ids: vec![id.clone()], ..Moved::default() }, "a reached state is no error");
 
     let inverse = &undone.inverse_ids[0];
     // Nothing but the operator run names these blobs.
     stage.store.collect_blobs(std::time::Duration::ZERO).await.unwrap();
-    let redone = act(&stage.engine, &run, Verb::Revert, inverse, &request()).await.unwrap();
+    let redone = act(&stage.engine, &run, Verb::Revert, inverse, &request(), &Caller::default()).await.unwrap();
     assert_eq!(file(&stage), "two\n");
-    assert_eq!(operator::about(&stage.store, &run).await.unwrap(), [operator_run, redone.recorded_in.unwrap()]);
+    assert_eq!(
+        operator::about(&stage.store, &run).await.unwrap(),
+        [operator_run, redone.effect.unwrap().run_id.parse().unwrap()]
+    );
     assert!(index(&stage, &run).await.get(inverse).unwrap().reverted_at.is_some());
     assert_eq!(stage.records(&run).await, before);
 }
@@ -237,13 +240,13 @@ async fn ep_25_a_drifted_file_is_left_as_it_is_unless_hunks_may_move() {
     let stage = stage();
     let (run, id) = edited(&stage).await;
     fs::write(stage.workspace().join("a"), "zero\ntwo\n").unwrap();
-    let refused = act(&stage.engine, &run, Verb::Revert, &id, &request()).await;
+    let refused = act(&stage.engine, &run, Verb::Revert, &id, &request(), &Caller::default()).await;
     let Err(ActError::Patch(PatchError::Apply(ApplyError::Conflict(conflict)))) = refused else { panic!() };
     assert_eq!(conflict.paths.len(), 1);
     assert_eq!(file(&stage), "zero\ntwo\n");
     assert!(operator::about(&stage.store, &run).await.unwrap().is_empty());
     let moving = Request { allow_offset: true, ..request() };
-    act(&stage.engine, &run, Verb::Revert, &id, &moving).await.unwrap();
+    act(&stage.engine, &run, Verb::Revert, &id, &moving, &Caller::default()).await.unwrap();
     assert_eq!(file(&stage), "zero\none\n");
 }
 
@@ -257,8 +260,8 @@ async fn ep_25_an_open_run_tells_itself_of_a_revert_and_keeps_the_inverse() {
     let work = stage.start(&run);
     stage.world.begun.notified().await;
     let id = only_patch(&stage, &run).await.id;
-    let undone = act(&stage.engine, &run, Verb::Revert, &id, &request()).await.unwrap();
-    assert_eq!(undone.recorded_in, Some(run.clone()));
+    let undone = act(&stage.engine, &run, Verb::Revert, &id, &request(), &Caller::default()).await.unwrap();
+    assert_eq!(undone.effect.unwrap().run_id, run.as_str());
     assert_eq!(file(&stage), "one\n");
     stage.world.go_on.notify_one();
     work.await.unwrap().unwrap();
@@ -266,7 +269,7 @@ async fn ep_25_an_open_run_tells_itself_of_a_revert_and_keeps_the_inverse() {
     assert_eq!(next[..2], ["artifact.created", "artifact.updated"]);
     stage.check(&run).await;
     stage.store.collect_blobs(std::time::Duration::ZERO).await.unwrap();
-    act(&stage.engine, &run, Verb::Revert, &undone.inverse_ids[0], &request()).await.unwrap();
+    act(&stage.engine, &run, Verb::Revert, &undone.inverse_ids[0], &request(), &Caller::default()).await.unwrap();
     assert_eq!(file(&stage), "two\n");
 }
 
@@ -277,9 +280,9 @@ async fn a_patch_of_a_call_that_waits_is_not_decided_behind_its_back() {
     let work = stage.start(&run);
     let approval = asked(&stage, &run).await;
     let id = only_patch(&stage, &run).await.id;
-    let refused = act(&stage.engine, &run, Verb::Reject, &id, &request()).await;
+    let refused = act(&stage.engine, &run, Verb::Reject, &id, &request(), &Caller::default()).await;
     assert!(matches!(refused, Err(ActError::InUse { .. })), "{refused:?}");
-    command(&stage.engine, &run, answer(&approval, Decision::Approve, None)).await.unwrap();
+    command(&stage.engine, &run, answer(&approval, Decision::Approve, None), &Caller::default()).await.unwrap();
     assert_eq!(work.await.unwrap().unwrap(), r1_runtime::engine::Outcome::Ended(Kind::RunCompleted));
     assert_eq!(file(&stage), "two\n");
 }
@@ -289,6 +292,6 @@ async fn only_digests_name_blobs() {
     let stage = stage();
     let run = stage.create(editing(&stage, ApprovalMode::Full)).await;
     let event = Recorded { type_name: "artifact.updated".into(), data: json!({}), blobs: vec!["x".into()] };
-    let refused = command(&stage.engine, &run, Command::Record { events: vec![event] }).await;
+    let refused = command(&stage.engine, &run, Command::Record { events: vec![event] }, &Caller::default()).await;
     assert!(matches!(refused, Err(CommandError::Refused(Refusal::NotABlob { .. }))));
 }

@@ -3,6 +3,7 @@
 use r1_event::{Kind, RunId};
 use r1_protocol::api::RunStatus;
 use r1_runtime::agent::command::Command;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::create::NewRun;
 use r1_runtime::engine::{Claim, Outcome};
@@ -17,11 +18,11 @@ fn session(stage: &Stage, scenario: &str) -> NewRun {
 }
 
 fn say(text: &str) -> Command {
-    Command::Message { text: text.into(), client_message_id: None, actor: None }
+    Command::Message { text: text.into(), client_message_id: None, artifact_ids: Vec::new() }
 }
 
 fn cancel() -> Command {
-    Command::Cancel { reason: String::new(), by: "operator".into(), actor: None }
+    Command::Cancel { reason: String::new(), by: "operator".into() }
 }
 
 async fn until_idle(stage: &Stage, run: &RunId, turns: u64) {
@@ -39,10 +40,10 @@ async fn a_session_answers_waits_and_answers_again() {
     let run = stage.create(session(&stage, "turns: [{text: one}, {text: two, when: more}]")).await;
     let work = stage.start(&run);
     until_idle(&stage, &run, 1).await;
-    command(&stage.engine, &run, say("more")).await.unwrap();
+    command(&stage.engine, &run, say("more"), &Caller::default()).await.unwrap();
     until_idle(&stage, &run, 2).await;
     assert_eq!(stage.state(&run).await.final_text, "two");
-    command(&stage.engine, &run, cancel()).await.unwrap();
+    command(&stage.engine, &run, cancel(), &Caller::default()).await.unwrap();
     assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCancelled));
     stage.check(&run).await;
 }
@@ -54,14 +55,14 @@ async fn an_interrupted_session_is_idle_and_forgets_the_half_answer() {
     let run = stage.create(session(&stage, scenario)).await;
     let work = stage.start(&run);
     stage.until(&run, "turn.started").await;
-    let stop = Command::Interrupt { reason: "wait".into(), by: "operator".into(), actor: None };
-    let state = command(&stage.engine, &run, stop).await.unwrap();
-    assert_eq!(state.status(), RunStatus::Idle);
-    command(&stage.engine, &run, say("go on")).await.unwrap();
+    let stop = Command::Interrupt { reason: "wait".into(), by: "operator".into() };
+    command(&stage.engine, &run, stop, &Caller::default()).await.unwrap();
+    assert_eq!(stage.state(&run).await.status(), RunStatus::Idle);
+    command(&stage.engine, &run, say("go on"), &Caller::default()).await.unwrap();
     until_idle(&stage, &run, 2).await;
     let heard = format!("{:?}", stage.state(&run).await.conversation.messages());
     assert!(!heard.contains("half") && heard.contains("whole"), "{heard}");
-    command(&stage.engine, &run, cancel()).await.unwrap();
+    command(&stage.engine, &run, cancel(), &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     stage.check(&run).await;
 }
@@ -74,10 +75,10 @@ async fn a_session_outlives_a_turn_that_failed() {
         .await;
     let work = stage.start(&run);
     until_idle(&stage, &run, 1).await;
-    command(&stage.engine, &run, say("again")).await.unwrap();
+    command(&stage.engine, &run, say("again"), &Caller::default()).await.unwrap();
     until_idle(&stage, &run, 2).await;
     assert_eq!(stage.state(&run).await.final_text, "yes");
-    command(&stage.engine, &run, cancel()).await.unwrap();
+    command(&stage.engine, &run, cancel(), &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     stage.check(&run).await;
 }
@@ -93,10 +94,13 @@ async fn ep_19_a_session_that_was_cut_off_waits_for_a_person() {
     stage.expire(&run).await;
     r1_runtime::engine::pause_abandoned(&stage.engine, &run).await.unwrap();
     assert_eq!(stage.state(&run).await.status(), RunStatus::Paused);
-    assert!(command(&stage.engine, &run, say("hello?")).await.is_err(), "a paused session is resumed first");
+    assert!(
+        command(&stage.engine, &run, say("hello?"), &Caller::default()).await.is_err(),
+        "a paused session is resumed first"
+    );
     let stop = CancellationToken::new();
     let (engine, named, stopped) = (stage.engine.clone(), run.clone(), stop.clone());
-    let claim = Claim { by_operator: true, message: Some("go on".into()) };
+    let claim = Claim { by_operator: true, message: Some("go on".into()), ..Claim::default() };
     let work = tokio::spawn(async move { engine.work(&named, claim, stopped).await });
     until_idle(&stage, &run, 2).await;
     stop.cancel();

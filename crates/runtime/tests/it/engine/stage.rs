@@ -9,6 +9,7 @@ use futures_util::future::BoxFuture;
 use r1_event::{Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::ToolKind;
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Connected, Engine, EngineError, Outcome, World};
 use r1_runtime::policy::ApprovalMode;
@@ -211,7 +212,7 @@ impl Stage {
     }
 
     pub(crate) async fn create(&self, new: NewRun) -> RunId {
-        create(&self.engine, new, true).await.unwrap()
+        create(&self.engine, new, true, &Caller::default()).await.unwrap()
     }
 
     /// Makes a run and works on it to its end.

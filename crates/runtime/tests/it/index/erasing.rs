@@ -2,6 +2,7 @@
 
 use r1_event::{Payload, RunId, Seq, UnixNanos};
 use r1_protocol::data::{By, EventData, RedactionApplied};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::prune::{plan, prune};
 use r1_runtime::control::redact::{Request, redact};
 use r1_runtime::index::Index;
@@ -32,9 +33,8 @@ async fn secretive(stage: &Stage) -> RunId {
     let run = stage.create(new).await;
     let work = stage.start(&run);
     stage.until(&run, "approval.requested").await;
-    let cancel =
-        r1_runtime::agent::command::Command::Cancel { reason: "enough".into(), by: "operator".into(), actor: None };
-    r1_runtime::control::command::command(&stage.engine, &run, cancel).await.unwrap();
+    let cancel = r1_runtime::agent::command::Command::Cancel { reason: "enough".into(), by: "operator".into() };
+    r1_runtime::control::command::command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     run
 }

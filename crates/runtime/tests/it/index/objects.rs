@@ -5,7 +5,8 @@ use std::fs;
 use r1_event::RunId;
 use r1_protocol::api::{ApprovalStatus, RunStatus};
 use r1_protocol::data::By;
-use r1_runtime::agent::command::{Command, Decision, Scope};
+use r1_runtime::agent::command::{Command, Decision, Resolution, Scope};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::patches::{Request, Verb, act};
 use r1_runtime::index::{ApprovalQuery, ArtifactQuery, Index, RunQuery};
@@ -51,22 +52,21 @@ async fn an_approval_is_asked_answered_and_closed_with_its_run(store: SharedStor
     assert!(approval.resolved_at.is_none() && !approval.subject_hash.is_empty() && approval.argv.is_some());
     assert_eq!(index.run_of_approval(&first).await.unwrap(), Some(run.clone()));
 
-    let answer = Command::Resolve {
+    let answer = Command::Resolve(Resolution {
         approval_id: first.clone(),
         decision: Decision::Reject,
         comment: "not this".into(),
         scope: Scope::Once,
         subject_hash: None,
         edited_input: None,
-        actor: None,
-    };
-    command(&stage.engine, &run, answer).await.unwrap();
+    });
+    command(&stage.engine, &run, answer, &Caller::default()).await.unwrap();
     let approval = index.approval(&first).await.unwrap().unwrap();
     assert_eq!((approval.status, approval.by.as_deref()), (ApprovalStatus::Rejected, Some("operator")));
     assert_eq!(approval.comment.as_deref(), Some("not this"));
 
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into(), actor: None };
-    command(&stage.engine, &run, cancel).await.unwrap();
+    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let closed = index.approvals(pending(ApprovalStatus::Cancelled)).await.unwrap().data;
     assert_eq!(closed.len(), 1);
@@ -111,12 +111,12 @@ async fn a_patch_is_followed_through_its_life(store: SharedStore) {
     assert!(diff.contains("-one\n+two\n"), "{diff}");
     assert_eq!(index.run_of_artifact(&patch.id).await.unwrap(), Some(run.clone()));
 
-    let undone = act(&stage.engine, &run, Verb::Revert, &patch.id, &request()).await.unwrap();
+    let undone = act(&stage.engine, &run, Verb::Revert, &patch.id, &request(), &Caller::default()).await.unwrap();
     let reverted = index.artifact(&patch.id).await.unwrap().unwrap();
     assert!(reverted.reverted_at.is_some() && reverted.status == "applied");
     let inverse = index.artifact(&undone.inverse_ids[0]).await.unwrap().unwrap();
     assert_eq!(inverse.reverts_artifact_id, Some(patch.id.clone()));
-    assert_eq!(inverse.produced_by_run_id, undone.recorded_in.unwrap().as_str());
+    assert_eq!(inverse.produced_by_run_id, undone.effect.unwrap().run_id);
     assert_eq!(inverse.task_id, patch.task_id);
     assert_eq!(index.artifacts(patches(None)).await.unwrap().data.len(), 2);
     let called = ArtifactQuery { tool_call_id: patch.produced_by_tool_call_id, ..ArtifactQuery::default() };
@@ -131,8 +131,8 @@ async fn logs_that_come_in_another_order_say_the_same_of_an_artifact() {
     let index = Index::new(stage.store.clone());
     let query = || ArtifactQuery { kind: Some("patch".into()), ..ArtifactQuery::default() };
     let patch = index.artifacts(query()).await.unwrap().data.remove(0);
-    let undone = act(&stage.engine, &run, Verb::Revert, &patch.id, &request()).await.unwrap();
-    let operator_run = undone.recorded_in.unwrap();
+    let undone = act(&stage.engine, &run, Verb::Revert, &patch.id, &request(), &Caller::default()).await.unwrap();
+    let operator_run: RunId = undone.effect.unwrap().run_id.parse().unwrap();
 
     let other = memory();
     let elsewhere = Index::new(other.clone());

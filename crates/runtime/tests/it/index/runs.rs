@@ -5,6 +5,7 @@ use r1_protocol::api::{RunStatus, Task};
 use r1_protocol::data::{By, EventData, TaskUpdated};
 use r1_runtime::agent::Budget;
 use r1_runtime::agent::command::Command;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::create::NewRun;
 use r1_runtime::control::go_on::{Changes, fork, retry};
@@ -40,7 +41,8 @@ async fn update(store: &SharedStore, run: &RunId, updated: TaskUpdated) -> RunId
         reason: "because".into(),
         events: vec![Emission::plain(updated.to_payload())],
     };
-    let places = operator::write(store, new, "r1-test", None, r1_runtime::world::now()).await.unwrap();
+    let places =
+        operator::write(store, new, "r1-test", None, r1_runtime::world::now(), &Caller::default()).await.unwrap();
     places[0].run_id.clone()
 }
 
@@ -56,7 +58,7 @@ async fn a_task_is_the_sum_of_its_runs(store: SharedStore) {
     assert_eq!((task.priority.as_str(), task.tags.len()), ("normal", 0));
     assert_eq!(task.latest_run_id, first.as_str());
 
-    let second = retry(&stage.engine, &first, Changes::default()).await.unwrap();
+    let second = retry(&stage.engine, &first, Changes::default(), &Caller::default()).await.unwrap();
     let task = task_of(&index, &second).await;
     assert_eq!((task.run_count, task.status, task.latest_run_id.as_str()), (2, RunStatus::Queued, second.as_str()));
     let run = index.run(second.as_str()).await.unwrap().unwrap();
@@ -171,10 +173,10 @@ async fn a_held_run_is_released_and_cancelled() {
     let run = stage.create(NewRun { held: true, ..stage.new_run(DONE) }).await;
     let index = Index::new(stage.store.clone());
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::NotStarted);
-    command(&stage.engine, &run, Command::Release { by: "operator".into() }).await.unwrap();
+    command(&stage.engine, &run, Command::Release { by: "operator".into() }, &Caller::default()).await.unwrap();
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::Queued);
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into(), actor: None };
-    command(&stage.engine, &run, cancel).await.unwrap();
+    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::Cancelled);
     stage.check(&run).await;
 }
@@ -190,13 +192,14 @@ async fn a_forked_session_knows_whether_it_is_its_turn() {
     while stage.state(&run).await.status() != RunStatus::Idle {
         tokio::task::yield_now().await;
     }
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into(), actor: None };
-    command(&stage.engine, &run, cancel).await.unwrap();
+    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let index = Index::new(stage.store.clone());
     for at in 1..=stage.records(&run).await.len() as u64 {
         let at = r1_event::Seq::new(at).unwrap();
-        let forked = fork(&stage.engine, &run, at, stage.workspace(), Changes::default()).await.unwrap();
+        let forked =
+            fork(&stage.engine, &run, at, stage.workspace(), Changes::default(), &Caller::default()).await.unwrap();
         let shown = index.run(forked.as_str()).await.unwrap().unwrap();
         assert_eq!(shown.status, stage.state(&forked).await.status(), "forked at {at}");
         let from = shown.forked_from.unwrap();
@@ -213,8 +216,8 @@ async fn a_command_that_waits_and_a_lease_are_shown() {
     let shown = index.run(run.as_str()).await.unwrap().unwrap();
     assert_eq!((shown.cancelling, shown.lease_until), (false, None));
     let lease = store.acquire(&run, "a worker", std::time::Duration::from_secs(30)).await.unwrap().lease;
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into(), actor: None };
-    let body = serde_json::to_vec(&cancel).unwrap().into();
+    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let body = serde_json::to_vec(&json!({ "command": cancel, "caller": Caller::default() })).unwrap().into();
     store.leave_command(&run, r1_store::Command { id: "cmd_1".into(), body }).await.unwrap();
     let shown = index.run(run.as_str()).await.unwrap().unwrap();
     assert_eq!((shown.cancelling, shown.lease_until), (true, Some(lease.until.into())));

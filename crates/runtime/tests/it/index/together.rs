@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use r1_event::RunId;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::go_on::{Changes, retry};
 use r1_runtime::index::{Index, RunQuery};
 use r1_store::{Document, DocumentChange, Expect, MemoryStore, SharedStore};
@@ -60,7 +61,7 @@ async fn two_indexes_at_once_lose_nothing_and_double_nothing(store: SharedStore)
     let mut runs: Vec<RunId> = Vec::new();
     for _ in 0..5 {
         let run = stage.play(stage.new_run(SCENARIO)).await;
-        runs.push(retry(&stage.engine, &run, Changes::default()).await.unwrap());
+        runs.push(retry(&stage.engine, &run, Changes::default(), &Caller::default()).await.unwrap());
         stage.work(runs.last().unwrap()).await.unwrap();
     }
     done.cancel();

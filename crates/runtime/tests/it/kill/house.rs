@@ -11,6 +11,7 @@ use futures_util::future::BoxFuture;
 use r1_event::{Record, RunId, Seq};
 use r1_protocol::data::ToolKind;
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Connected, Engine, World};
 use r1_runtime::policy::ApprovalMode;
@@ -88,7 +89,7 @@ impl House {
             },
             ..NewRun::default()
         };
-        create(&self.engine("r1-00000001"), new, true).await.unwrap()
+        create(&self.engine("r1-00000001"), new, true, &Caller::default()).await.unwrap()
     }
 
     /// The tools, to decide with.

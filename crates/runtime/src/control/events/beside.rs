@@ -1,0 +1,86 @@
+//! What the records beside a log say to whoever serves its events.
+
+use std::collections::HashMap;
+
+use r1_event::side_record::{Erase, Prune};
+use r1_event::{Record, RunId, Seq, SideRecord};
+use r1_protocol::RunFacts;
+use r1_store::{RunSummary, SharedStore, StoreError};
+
+use super::super::view::place;
+use super::is_readable_first;
+
+/// Erasures and prunes of one run as far as they are known. They are looked up when an event turns out to be
+/// gone: most runs have none, and a run that is followed may get one at any time.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    erasures: HashMap<u64, Erase>,
+    prune: Option<Box<Prune>>,
+}
+
+impl Beside {
+    /// The record of the erasure of the event with this sequence.
+    #[must_use]
+    pub fn erasure(&self, sequence: u64) -> Option<&Erase> {
+        self.erasures.get(&sequence)
+    }
+
+    /// Sees to it that the erasure of an event without payload is known, if there was one.
+    pub(super) async fn know_erasure(
+        &mut self,
+        store: &SharedStore,
+        run: &RunId,
+        record: &Record,
+        sequence: u64,
+    ) -> Result<(), StoreError> {
+        if is_readable_first(record) || self.erasures.contains_key(&sequence) {
+            return Ok(());
+        }
+        self.load(store, run).await
+    }
+
+    /// The record of the pruning that took the event with this sequence.
+    pub(super) async fn know_prune(
+        &mut self,
+        store: &SharedStore,
+        run: &RunId,
+        sequence: u64,
+    ) -> Result<Option<&Prune>, StoreError> {
+        if self.prune.as_ref().is_none_or(|prune| prune.through.get() <= sequence) {
+            self.load(store, run).await?;
+        }
+        Ok(self.prune.as_deref().filter(|prune| prune.through.get() > sequence))
+    }
+
+    /// The facts of a run whose first event, if it is still there, is `first`.
+    pub(super) async fn facts(
+        &mut self,
+        store: &SharedStore,
+        summary: &RunSummary,
+        first: Option<&Record>,
+    ) -> Result<Option<RunFacts>, StoreError> {
+        let first = first.filter(|first| place(first).is_none_or(|place| place.seq == Seq::FIRST.get()));
+        if first.is_none_or(|first| !is_readable_first(first)) {
+            self.load(store, &summary.run_id).await?;
+        }
+        Ok(match (first, &self.prune) {
+            (Some(first), _) => RunFacts::of_first(first, self.erasures.get(&0)),
+            (None, Some(prune)) => Some(RunFacts::of_pruned(prune, summary.started_at)),
+            (None, None) => None,
+        })
+    }
+
+    async fn load(&mut self, store: &SharedStore, run: &RunId) -> Result<(), StoreError> {
+        for record in store.side_records(run).await? {
+            match record {
+                SideRecord::Erase(erase) => {
+                    self.erasures.insert(erase.seq.get() - 1, erase);
+                }
+                // A later one took more.
+                SideRecord::Prune(prune) => self.prune = Some(prune),
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
