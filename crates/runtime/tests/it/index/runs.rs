@@ -226,7 +226,7 @@ async fn a_command_that_waits_and_a_lease_are_shown() {
 /// How fast the index takes in a log whose events are mostly pieces of output.
 #[tokio::test]
 async fn pieces_of_output_cost_next_to_nothing() {
-    const EVENTS: u64 = 200_000;
+    const EVENTS: u64 = 50_000;
     let store = memory();
     let stage = Stage::on(store.clone());
     let run = stage.create(stage.new_run(DONE)).await;
