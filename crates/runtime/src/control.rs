@@ -9,6 +9,7 @@ pub mod doctor;
 pub(crate) mod errand;
 pub mod events;
 pub mod export;
+pub mod feed;
 pub mod go_on;
 pub mod import;
 pub mod list;

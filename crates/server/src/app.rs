@@ -5,10 +5,13 @@ use std::sync::Arc;
 use r1_runtime::engine::Engine;
 use tokio_util::sync::CancellationToken;
 
+use crate::streams::{StreamOptions, Streams};
+
 /// The server's parts. It holds no facts about runs: those are in the store.
 pub struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) limits: Limits,
+    pub(crate) streams: Streams,
     draining: CancellationToken,
 }
 
@@ -35,7 +38,15 @@ impl App {
     /// A server of the engine's store.
     #[must_use]
     pub fn new(engine: Arc<Engine>, limits: Limits) -> Self {
-        Self { engine, limits, draining: CancellationToken::new() }
+        let streams = Streams::new(engine.store().clone(), StreamOptions::default());
+        Self { engine, limits, streams, draining: CancellationToken::new() }
+    }
+
+    /// With other streams than usual.
+    #[must_use]
+    pub fn with_streams(self, options: StreamOptions) -> Self {
+        let streams = Streams::new(self.engine.store().clone(), options);
+        Self { streams, ..self }
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

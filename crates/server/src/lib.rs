@@ -12,10 +12,14 @@ mod access;
 mod app;
 mod body;
 mod error;
+mod hub;
 mod query;
 mod request;
 mod routes;
+mod sse;
+mod streams;
 
 pub use app::{App, Limits};
 pub use error::ApiError;
 pub use routes::router;
+pub use streams::StreamOptions;

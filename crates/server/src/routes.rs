@@ -3,9 +3,12 @@
 //! Each file below has the rows of its handlers. From a row come the route in both of its forms, the check of
 //! caps and query parameters, the methods that a path has, and its part of the OpenAPI document.
 
+mod events;
+mod feed;
 mod gate;
 mod meta;
 mod path;
+mod run;
 
 use std::sync::Arc;
 
@@ -168,6 +171,8 @@ impl Route {
 pub(crate) fn table() -> Vec<Route> {
     let mut rows = Vec::new();
     rows.extend(meta::table());
+    rows.extend(events::table());
+    rows.extend(feed::table());
     rows
 }
 

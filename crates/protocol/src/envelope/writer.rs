@@ -74,7 +74,7 @@ impl EnvelopeWriter {
     /// The type of an event by R1's own name, read from no more than is needed; `None` if the header
     /// cannot be read.
     #[must_use]
-    pub fn type_of(&self, record: &Record, erased: Option<&Erase>) -> Option<Cow<'static, str>> {
+    pub fn type_of(record: &Record, erased: Option<&Erase>) -> Option<Cow<'static, str>> {
         let Place { kind, version, .. } = Place::of(record)?;
         Some(match (&record.payload, erased) {
             (None, Some(erase)) if version == Version::V2 => Cow::Owned(erase.type_name.clone()),

@@ -10,16 +10,17 @@
 
 mod beside;
 mod cursor;
+mod export;
 mod filter;
 mod sheet;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use r1_event::{Record, RunId, Seq, Version};
+use r1_event::{Record, RunId, Seq};
 use r1_protocol::{EnvelopeWriter, RunFacts, View};
 use r1_store::watch::HeadWatch;
-use r1_store::{PageLimit, RunSummary, SharedStore, StoreError};
+use r1_store::{PageLimit, SharedStore, StoreError};
 
 pub use beside::Beside;
 pub use cursor::{Cursor, CursorError};
@@ -101,11 +102,8 @@ pub struct Wanted {
 impl RunEvents {
     /// Opens the events of a run, by its id in the store.
     pub async fn open(store: SharedStore, run: RunId) -> Result<Self, EventsError> {
-        let summary = store.run(&run).await?.ok_or_else(|| EventsError::NoRun { run: run.clone() })?;
-        let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?;
         let mut beside = Beside::default();
-        let facts = beside.facts(&store, &summary, first.first()).await?;
-        let facts = facts.ok_or_else(|| damaged(&run, Seq::FIRST))?;
+        let facts = beside.facts(&store, &run).await?;
         Ok(Self { store, run, writer: Arc::new(EnvelopeWriter::new(facts)), beside })
     }
 
@@ -200,19 +198,30 @@ impl RunEvents {
     /// Reads once and puts onto the sheet what is wanted and has room.
     async fn fill(&mut self, sheet: &mut Sheet, from: u64, wanted: &Wanted) -> Result<Filled, EventsError> {
         let records = self.store.read(&self.run, seq(from), sheet.room(&wanted.filter)).await?;
+        self.render(sheet, from, &records, wanted).await
+    }
+
+    /// Puts of these events onto the sheet what is wanted and has room. `from` is the place that was asked for.
+    async fn render(
+        &mut self,
+        sheet: &mut Sheet,
+        from: u64,
+        records: &[Record],
+        wanted: &Wanted,
+    ) -> Result<Filled, EventsError> {
         let mut filled = Filled { next: from, ended: false };
         let Some(first) = records.first() else { return Ok(filled) };
         if self.sequence(first, from)? > from && !self.fill_gap(sheet, &mut filled, wanted).await? {
             return Ok(filled);
         }
-        for record in &records {
+        for record in records {
             let sequence = self.sequence(record, filled.next)?;
             if record.payload.is_none() {
                 self.beside.know_erasure(&self.store, &self.run, record, sequence).await?;
             }
             let erased = self.beside.erasure(sequence);
             let is_wanted = wanted.filter.is_all()
-                || self.writer.type_of(record, erased).is_some_and(|type_name| wanted.filter.takes(&type_name));
+                || EnvelopeWriter::type_of(record, erased).is_some_and(|type_name| wanted.filter.takes(&type_name));
             let write = |out: &mut Vec<u8>| self.writer.write(out, record, erased, wanted.view);
             if is_wanted && !sheet.put(write).ok_or_else(|| damaged(&self.run, seq(sequence)))? {
                 break;
@@ -262,6 +271,12 @@ fn damaged(run: &RunId, seq: Seq) -> EventsError {
     })
 }
 
+/// An event of this run has a header that cannot be read.
+pub(super) fn unreadable(run: &RunId) -> EventsError {
+    let reason = "an event's header cannot be read".into();
+    EventsError::Store(StoreError::Damaged { run: run.clone(), reason })
+}
+
 /// A run's events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventsError {
@@ -274,15 +289,4 @@ pub enum EventsError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-}
-
-/// The first event of a run cannot be read, but what was kept of it can.
-fn is_readable_first(record: &Record) -> bool {
-    record.payload.is_some() || record.version() == Some(Version::V1)
-}
-
-/// The facts of a run in a listing.
-pub(super) async fn facts_of(store: &SharedStore, summary: &RunSummary) -> Result<Option<RunFacts>, StoreError> {
-    let first = store.read(&summary.run_id, Seq::FIRST, PageLimit::ONE).await?;
-    Beside::default().facts(store, summary, first.first()).await
 }

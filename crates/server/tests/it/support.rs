@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use r1_event::RunId;
 use r1_runtime::agent::RunSpec;
+use r1_runtime::control::caller::Caller;
 use r1_runtime::control::create::{NewRun, create};
 use r1_runtime::engine::{Claim, Engine, EngineError, Outcome};
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
-use r1_server::{App, Limits, router};
+use r1_server::{App, Limits, StreamOptions, router};
 use r1_store::{MemoryStore, SharedStore};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
@@ -50,12 +51,28 @@ impl Server {
         Self::of(Arc::new(MemoryStore::new()), dir, "r1-00000001", limits).await
     }
 
+    /// With an empty store in memory and other streams.
+    pub(crate) async fn with_streams(options: StreamOptions) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let store: SharedStore = Arc::new(MemoryStore::new());
+        Self::made(store, dir, "r1-00000001", |engine| App::new(engine, Limits::default()).with_streams(options)).await
+    }
+
     /// Another node on the same store.
     pub(crate) async fn another_node(&self) -> Self {
         Self::of(self.store.clone(), self.dir.clone(), "r1-00000002", Limits::default()).await
     }
 
     async fn of(store: SharedStore, dir: Arc<tempfile::TempDir>, instance: &str, limits: Limits) -> Self {
+        Self::made(store, dir, instance, |engine| App::new(engine, limits)).await
+    }
+
+    async fn made(
+        store: SharedStore,
+        dir: Arc<tempfile::TempDir>,
+        instance: &str,
+        app: impl FnOnce(Arc<Engine>) -> App,
+    ) -> Self {
         let work = dir.path().join("work");
         std::fs::create_dir_all(&work).unwrap();
         let world = Arc::new(TestWorld::new(work));
@@ -63,7 +80,7 @@ impl Server {
         let snapshots = dir.path().join("snapshots");
         let engine =
             Arc::new(Engine::new(store.clone(), world.clone(), redactor, snapshots, None, instance.to_owned()));
-        let app = Arc::new(App::new(engine.clone(), limits));
+        let app = Arc::new(app(engine.clone()));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let service = router(app.clone());
@@ -121,7 +138,7 @@ impl Server {
     }
 
     pub(crate) async fn create(&self, new: NewRun) -> RunId {
-        create(&self.engine, new, true).await.unwrap()
+        create(&self.engine, new, true, &Caller::default()).await.unwrap()
     }
 
     /// A run that has been worked on to its end.

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Record, RunId, Seq, SideRecord};
+use r1_event::{Record, RunId, Seq, SideRecord, Version};
 use r1_protocol::RunFacts;
-use r1_store::{RunSummary, SharedStore, StoreError};
+use r1_store::{PageLimit, SharedStore, StoreError};
 
 use super::super::view::place;
-use super::is_readable_first;
+use super::{EventsError, damaged};
 
 /// Erasures and prunes of one run as far as they are known. They are looked up when an event turns out to be
 /// gone: most runs have none, and a run that is followed may get one at any time.
@@ -26,17 +26,17 @@ impl Beside {
     }
 
     /// Sees to it that the erasure of an event without payload is known, if there was one.
-    pub(super) async fn know_erasure(
+    pub(crate) async fn know_erasure(
         &mut self,
         store: &SharedStore,
         run: &RunId,
         record: &Record,
         sequence: u64,
     ) -> Result<(), StoreError> {
-        if is_readable_first(record) || self.erasures.contains_key(&sequence) {
-            return Ok(());
+        if is_erased(record) && !self.erasures.contains_key(&sequence) {
+            self.load(store, run).await?;
         }
-        self.load(store, run).await
+        Ok(())
     }
 
     /// The record of the pruning that took the event with this sequence.
@@ -52,22 +52,22 @@ impl Beside {
         Ok(self.prune.as_deref().filter(|prune| prune.through.get() > sequence))
     }
 
-    /// The facts of a run whose first event, if it is still there, is `first`.
-    pub(super) async fn facts(
-        &mut self,
-        store: &SharedStore,
-        summary: &RunSummary,
-        first: Option<&Record>,
-    ) -> Result<Option<RunFacts>, StoreError> {
-        let first = first.filter(|first| place(first).is_none_or(|place| place.seq == Seq::FIRST.get()));
-        if first.is_none_or(|first| !is_readable_first(first)) {
-            self.load(store, &summary.run_id).await?;
+    /// What all events of a run share, also if its first event was erased or pruned.
+    pub(crate) async fn facts(&mut self, store: &SharedStore, run: &RunId) -> Result<RunFacts, EventsError> {
+        let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+        let first = page.first().ok_or_else(|| EventsError::NoRun { run: run.clone() })?;
+        let is_first = place(first).is_none_or(|place| place.seq == Seq::FIRST.get());
+        if !is_first || is_erased(first) {
+            self.load(store, run).await?;
         }
-        Ok(match (first, &self.prune) {
-            (Some(first), _) => RunFacts::of_first(first, self.erasures.get(&0)),
-            (None, Some(prune)) => Some(RunFacts::of_pruned(prune, summary.started_at)),
-            (None, None) => None,
-        })
+        let facts = match &self.prune {
+            Some(prune) if !is_first => {
+                let summary = store.run(run).await?.ok_or_else(|| EventsError::NoRun { run: run.clone() })?;
+                Some(RunFacts::of_pruned(prune, summary.started_at))
+            }
+            _ => RunFacts::of_first(first, self.erasures.get(&0)),
+        };
+        facts.ok_or_else(|| damaged(run, Seq::FIRST))
     }
 
     async fn load(&mut self, store: &SharedStore, run: &RunId) -> Result<(), StoreError> {
@@ -83,4 +83,9 @@ impl Beside {
         }
         Ok(())
     }
+}
+
+/// Whether the payload of an event is gone. Starling's events may have none from the beginning.
+fn is_erased(record: &Record) -> bool {
+    record.payload.is_none() && record.version() == Some(Version::V2)
 }

@@ -103,7 +103,7 @@ impl Sheet {
 
     /// Puts the event that `write` writes onto the sheet; false if it has no room, `None` if it could not
     /// be written.
-    pub(super) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<Written>) -> Option<bool> {
+    pub(crate) fn put(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Option<Written>) -> Option<bool> {
         if self.is_full() {
             return Some(false);
         }
