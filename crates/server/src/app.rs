@@ -105,6 +105,12 @@ impl App {
         }
     }
 
+    /// Since when it serves.
+    #[must_use]
+    pub const fn started_at(&self) -> UnixNanos {
+        self.node.started_at
+    }
+
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.
     #[must_use]
     pub const fn draining(&self) -> &CancellationToken {
