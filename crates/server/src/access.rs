@@ -58,6 +58,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whether they may do what needs this.
+    pub(crate) const fn may(&self, need: Cap) -> bool {
+        self.identity.caps.allow(need)
+    }
+
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
         let Identity { name, caps: _, via } = &self.identity;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use r1_runtime::Keyring;
 use r1_runtime::engine::Engine;
+use r1_runtime::index::Index;
 use tokio_util::sync::CancellationToken;
 
 use crate::streams::{StreamOptions, Streams};
@@ -10,6 +12,8 @@ use crate::streams::{StreamOptions, Streams};
 /// The server's parts. It holds no facts about runs: those are in the store.
 pub struct App {
     pub(crate) engine: Arc<Engine>,
+    pub(crate) index: Index,
+    pub(crate) keyring: Keyring,
     pub(crate) limits: Limits,
     pub(crate) streams: Streams,
     draining: CancellationToken,
@@ -39,7 +43,8 @@ impl App {
     #[must_use]
     pub fn new(engine: Arc<Engine>, limits: Limits) -> Self {
         let streams = Streams::new(engine.store().clone(), StreamOptions::default());
-        Self { engine, limits, streams, draining: CancellationToken::new() }
+        let (index, keyring) = (Index::new(engine.store().clone()), Keyring::default());
+        Self { engine, index, keyring, limits, streams, draining: CancellationToken::new() }
     }
 
     /// With other streams than usual.
@@ -47,6 +52,18 @@ impl App {
     pub fn with_streams(self, options: StreamOptions) -> Self {
         let streams = Streams::new(self.engine.store().clone(), options);
         Self { streams, ..self }
+    }
+
+    /// With the keys whose signatures count.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// What is known of tasks, runs, approvals and artifacts; to be kept up with the logs by whoever serves.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.
