@@ -10,3 +10,4 @@ mod lint;
 mod schema;
 mod served_v1;
 mod typed;
+mod writer;

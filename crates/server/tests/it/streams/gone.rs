@@ -91,7 +91,7 @@ async fn ep_24_a_pruned_prefix_is_one_marker_for_every_cursor_inside_of_it() {
         let store = place.open().await;
         let server = Server::on(store.clone()).await;
         let mut desk = Desk::new(&store).await;
-        desk.chatter(8).await;
+        desk.plain(8).await;
         desk.finish().await;
         let before = events(&server, &desk.path()).await;
         let plan = prune::plan(&store, &desk.run, Seq::new(6)).await.unwrap();

@@ -13,8 +13,8 @@ use crate::support::Server;
 use std::sync::Arc;
 
 const CLIENTS: usize = 200;
-const EVENTS: u64 = 1_000;
-const EVENT_BYTES: usize = 2_048;
+const EVENTS: u64 = 400;
+const EVENT_BYTES: usize = 5_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ep_11_one_stalled_client_among_200_costs_nothing_and_misses_nothing() {

@@ -1,5 +1,6 @@
 //! A client of event streams that takes every rule literally.
 
+use std::io::BufRead as _;
 use std::time::Duration;
 
 use reqwest::{Client, Response};
@@ -18,6 +19,8 @@ pub(crate) struct Block {
 pub(crate) struct Sse {
     pub(crate) response: Response,
     buffer: Vec<u8>,
+    /// The first line that was not looked at.
+    searched: usize,
     over: bool,
 }
 
@@ -34,14 +37,15 @@ impl Sse {
     }
 
     pub(crate) const fn of(response: Response) -> Self {
-        Self { response, buffer: Vec::new(), over: false }
+        Self { response, buffer: Vec::new(), searched: 0, over: false }
     }
 
     /// The next whole block; `None` at the end, in order or not.
     pub(crate) async fn block(&mut self) -> Option<Block> {
         loop {
-            if let Some(end) = self.buffer.windows(2).position(|two| two == b"\n\n") {
-                let block: Vec<u8> = self.buffer.drain(..end + 2).collect();
+            if let Some(end) = self.end_of_block() {
+                let block: Vec<u8> = self.buffer.drain(..end).collect();
+                self.searched = 0;
                 return Some(parse(std::str::from_utf8(&block).unwrap()));
             }
             if self.over {
@@ -50,6 +54,21 @@ impl Sse {
             match tokio::time::timeout(PATIENCE, self.response.chunk()).await.expect("nothing came") {
                 Ok(Some(chunk)) => self.buffer.extend_from_slice(&chunk),
                 Ok(None) | Err(_) => self.over = true,
+            }
+        }
+    }
+
+    /// Where the first block ends, if it is there as a whole.
+    fn end_of_block(&mut self) -> Option<usize> {
+        loop {
+            let mut rest = &self.buffer[self.searched..];
+            let length = rest.skip_until(b'\n').unwrap();
+            if !self.buffer[..self.searched + length].ends_with(b"\n") || length == 0 {
+                return None;
+            }
+            self.searched += length;
+            if length == 1 {
+                return Some(self.searched);
             }
         }
     }
