@@ -17,6 +17,7 @@ mod erase;
 mod feed;
 mod lease;
 mod list;
+mod note;
 mod open_run;
 mod prune;
 mod read;
@@ -38,6 +39,7 @@ pub use self::erase::*;
 pub use self::feed::*;
 pub use self::lease::*;
 pub use self::list::*;
+pub use self::note::*;
 pub use self::open_run::*;
 pub use self::prune::*;
 pub use self::read::*;
@@ -118,6 +120,7 @@ macro_rules! store_conformance {
             a_note_is_written_with_its_batch,
             a_note_that_moved_refuses_the_whole_batch,
             of_two_batches_with_one_note_one_is_stored,
+            a_note_is_bounded_in_size,
             side_records_are_kept_in_order_and_once,
             side_records_that_do_not_belong_are_refused,
             log_15_erasing_keeps_chain_proofs_and_seal,

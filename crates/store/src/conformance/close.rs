@@ -48,7 +48,7 @@ pub async fn closing_refuses_everything_and_ends_tails(fixture: &dyn Fixture) {
     assert!(matches!(store.commands(&run(1)).await, Err(StoreError::Closed)));
     assert!(matches!(store.withdraw_command(&run(1), "x").await, Err(StoreError::Closed)));
     assert!(matches!(store.renew_all(std::slice::from_ref(&writer.lease), LONG).await, Err(StoreError::Closed)));
-    assert!(matches!(store.leases(&[run(1)]).await, Err(StoreError::Closed)));
+    assert!(matches!(store.leases(std::slice::from_ref(&writer.lease.run)).await, Err(StoreError::Closed)));
     assert!(matches!(store.feed_end().await, Err(StoreError::Closed)));
     assert!(matches!(store.document("here", "key").await, Err(StoreError::Closed)));
     assert!(matches!(store.documents("here", DocumentQuery::default()).await, Err(StoreError::Closed)));
