@@ -30,6 +30,7 @@ fuzz target seconds="600":
 
 # Write generated files anew
 generate:
+    cargo run --quiet -p r1-protocol --example generate
     python3 tools/conformance.py
 
 # The demonstration

@@ -174,7 +174,10 @@ impl From<StoreError> for CliError {
             StoreError::NoEvent { .. } => Some("see its events with `r1 log show RUN`"),
             StoreError::Damaged { .. } => Some("find out more with `r1 log validate RUN`"),
             StoreError::Backend { .. } => Some("see `r1 doctor`"),
-            StoreError::Refused { .. } | StoreError::Poisoned { .. } | StoreError::Closed => None,
+            StoreError::Refused { .. }
+            | StoreError::UnfitDocument { .. }
+            | StoreError::Poisoned { .. }
+            | StoreError::Closed => None,
         };
         let error = worded(err);
         match hint {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
+use crate::cbor::scan::{self, Rules};
 use crate::kind::Kind;
 use crate::payload::{Payload, UnfitPayload};
 use crate::record::Version;
@@ -75,9 +76,38 @@ pub fn type_of(version: Version, kind: Kind, payload: Option<&Bytes>) -> Cow<'st
     })
 }
 
+/// The type name in the payload of a Typed event, found without reading what else it says.
+#[must_use]
+pub fn typed_name(payload: &[u8]) -> Option<&str> {
+    let mut name = None;
+    let visit = |key: &[u8], item| {
+        if key == b"type" {
+            name = scan::text_of(item);
+        }
+    };
+    scan::visit_map(payload, Rules::READABLE, visit).ok()?;
+    std::str::from_utf8(name?).ok()
+}
+
 pub(crate) fn refuse_reserved(type_name: &str) -> Result<(), UnfitPayload> {
     match reserved_for(type_name) {
         Some(kind) => Err(UnfitPayload::ReservedType { type_name: type_name.into(), kind }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::payload::Typed;
+
+    #[test]
+    fn the_name_that_is_found_is_the_one_that_is_read() {
+        for name in ["run.started", "a.name_that_is_longer_than_what_fits_in_a_head", ""] {
+            let typed = Typed { r#type: name.into(), ..Typed::default() };
+            assert_eq!(typed_name(&Payload::Typed(typed).encode()), Some(name));
+        }
+        assert_eq!(typed_name(b"\xa1\x61a\x01"), None);
+        assert_eq!(typed_name(b"no map"), None);
     }
 }

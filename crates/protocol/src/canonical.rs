@@ -1,5 +1,11 @@
 //! JSON in its one canonical spelling: RFC 8785, but for integers, which keep all their digits.
 
+mod from_cbor;
+
+use std::cmp::Ordering;
+use std::io::Write as _;
+
+pub use from_cbor::write_cbor;
 use serde_json::{Map, Number, Value};
 
 /// The canonical bytes of a value.
@@ -36,7 +42,7 @@ pub fn write(out: &mut Vec<u8>, value: &Value) {
 pub fn write_object(out: &mut Vec<u8>, object: &Map<String, Value>) {
     let mut entries: Vec<_> = object.iter().collect();
     // The map is in the order of UTF-8; RFC 8785 wants that of UTF-16.
-    entries.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+    entries.sort_unstable_by(|(a, _), (b, _)| key_order(a, b));
     out.push(b'{');
     for (index, (key, value)) in entries.into_iter().enumerate() {
         if index > 0 {
@@ -47,6 +53,12 @@ pub fn write_object(out: &mut Vec<u8>, object: &Map<String, Value>) {
         write(out, value);
     }
     out.push(b'}');
+}
+
+/// The order of keys: that of UTF-16, which for ASCII is that of the bytes.
+#[inline]
+fn key_order(a: &str, b: &str) -> Ordering {
+    if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
 }
 
 /// Appends a string; serde_json escapes exactly what RFC 8785 wants escaped.
@@ -60,7 +72,8 @@ fn write_number(out: &mut Vec<u8>, number: &Number) {
         // A JSON number is finite, which is all that could be refused.
         let _ = serde_json_canonicalizer::to_writer(number, out);
     } else {
-        out.extend_from_slice(number.to_string().as_bytes());
+        // Digits into memory: there is nothing that could fail.
+        let _ = write!(out, "{number}");
     }
 }
 

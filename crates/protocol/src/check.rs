@@ -5,8 +5,9 @@
 use r1_event::RunId;
 use serde_json::Value;
 
+use crate::Envelope;
 use crate::data::{Object, Time};
-use crate::registry::{self, Field, MAX_CALL_ID, Shape, id_prefix};
+use crate::registry::{self, Field, MAX_CALL_ID, MAX_SEQUENCE, MAX_TYPE_NAME, Shape, id_prefix};
 use crate::schema::Strictness;
 
 /// What is wrong with the `data` of an event of this type; nothing if the type is unknown.
@@ -16,6 +17,32 @@ pub fn problems(type_name: &str, data: &Object, strictness: Strictness) -> Vec<S
     if let Some(row) = registry::find(type_name) {
         let check = Check { strictness, found: &mut found };
         check.object("", row.all_fields(), row.open, data);
+    }
+    found
+}
+
+/// What is wrong with an envelope itself, whatever its `data` says.
+#[must_use]
+pub fn envelope_problems(envelope: &Envelope) -> Vec<String> {
+    let Envelope { event_id, run_id, task_id, session_id, sequence, occurred_at, type_name, data: _ } = envelope;
+    let ids = [
+        ("event_id", "evt", Some(event_id)),
+        ("run_id", "run", Some(run_id)),
+        ("task_id", "task", task_id.as_ref()),
+        ("session_id", "chat", session_id.as_ref()),
+    ];
+    let mut found = Vec::new();
+    for (key, prefix, id) in ids {
+        found.extend(id.filter(|id| !is_own_id(prefix, id)).map(|id| format!("{key} cannot be {id:?}")));
+    }
+    if *sequence >= MAX_SEQUENCE {
+        found.push(format!("sequence cannot be {sequence}"));
+    }
+    if !is_own_time(occurred_at.as_str()) {
+        found.push(format!("occurred_at cannot be {:?}", occurred_at.as_str()));
+    }
+    if !is_type_name(type_name) {
+        found.push(format!("type cannot be {type_name:?}"));
     }
     found
 }
@@ -77,9 +104,22 @@ fn is_fit(key: &str, text: &str) -> bool {
     if key == "tool_call_id" {
         return (1..=MAX_CALL_ID).contains(&text.chars().count());
     }
-    let Some(prefix) = id_prefix(key) else { return true };
+    id_prefix(key).is_none_or(|prefix| is_own_id(prefix, text))
+}
+
+/// Whether this is the prefix and a ULID.
+fn is_own_id(prefix: &str, text: &str) -> bool {
     let ulid = text.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('_'));
     ulid.and_then(|ulid| format!("run_{ulid}").parse().ok()).is_some_and(|id: RunId| id.is_native())
+}
+
+/// Whether this can name an event type: words of lower-case letters, digits and `_`, with dots between.
+fn is_type_name(name: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_ascii_lowercase())
+            && word.chars().all(|c| matches!(c, 'a'..='z' | '0'..='9' | '_'))
+    };
+    name.len() <= MAX_TYPE_NAME && name.contains('.') && name.split('.').all(is_word)
 }
 
 /// Whether this is a moment in the one form that R1 writes.

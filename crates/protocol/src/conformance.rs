@@ -7,8 +7,8 @@ use crate::lint::{Linter, Writer};
 use crate::schema::Strictness;
 use crate::{RunFacts, Thinking, check};
 
-/// What is wrong with the events of a run, each in words: data that is not what its type promises, and
-/// events in another order than promised. `records` are all that are left of the log.
+/// What is wrong with the events of a run, each in words: an envelope or data that is not what its type
+/// promises, and events in another order than promised. `records` are all that are left of the log.
 #[must_use]
 pub fn problems(records: &[Record], side_records: &[SideRecord]) -> Vec<String> {
     let erasures: Vec<&Erase> = side_records
@@ -46,11 +46,12 @@ pub fn problems(records: &[Record], side_records: &[SideRecord]) -> Vec<String> 
             continue;
         };
         linter.push(envelope.sequence, &envelope.type_name, &envelope.data);
+        let mut found = check::envelope_problems(&envelope);
         if record.payload.is_some() {
-            let found = check::problems(&envelope.type_name, &envelope.data, Strictness::of(&facts));
-            let place = format!("`{}` at sequence {}", envelope.type_name, envelope.sequence);
-            problems.extend(found.into_iter().map(|problem| format!("{place}: {problem}")));
+            found.extend(check::problems(&envelope.type_name, &envelope.data, Strictness::of(&facts)));
         }
+        let place = format!("`{}` at sequence {}", envelope.type_name, envelope.sequence);
+        problems.extend(found.into_iter().map(|problem| format!("{place}: {problem}")));
     }
     problems.extend(linter.findings().iter().map(ToString::to_string));
     problems

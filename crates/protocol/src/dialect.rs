@@ -2,6 +2,8 @@
 //!
 //! `turn.X` is `model.call.X`, `turn_index` n is `model_call_index` n + 1, `turns` is `model_call_count`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::data::Object;
@@ -12,7 +14,7 @@ const TURN: &str = "turn.";
 const MODEL_CALL: &str = "model.call.";
 
 /// Which names an event is served with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dialect {
     /// As R1 writes them.
     #[default]
@@ -29,6 +31,29 @@ impl Dialect {
             Self::ModelCall => to_model_call(&mut envelope.type_name, &mut envelope.data),
         }
     }
+
+    /// The name that this dialect gives a type.
+    #[must_use]
+    pub fn name_of(self, type_name: &str) -> Cow<'_, str> {
+        match (self, type_name.strip_prefix(TURN)) {
+            (Self::ModelCall, Some(rest)) => Cow::Owned(format!("{MODEL_CALL}{rest}")),
+            (Self::ModelCall, None) | (Self::Turn, _) => Cow::Borrowed(type_name),
+        }
+    }
+}
+
+/// R1's own name of a type that may be given in the dialect.
+#[must_use]
+pub fn own_name(type_name: &str) -> Cow<'_, str> {
+    match type_name.strip_prefix(MODEL_CALL) {
+        Some(rest) => Cow::Owned(format!("{TURN}{rest}")),
+        None => Cow::Borrowed(type_name),
+    }
+}
+
+/// Whether anything of an event of this type may have another name in the dialect.
+pub(crate) fn renames(type_name: &str) -> bool {
+    type_name.starts_with(TURN) || has_turns(type_name)
 }
 
 /// Renames an event from R1's own names.

@@ -6,6 +6,7 @@ mod fields;
 mod run_data;
 mod tool_data;
 mod turn_data;
+mod writer;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -14,6 +15,7 @@ use crate::canonical;
 use crate::data::{Object, Time};
 
 pub use facts::{RunFacts, Thinking};
+pub use writer::{EnvelopeWriter, View, Written};
 
 /// The version of this form.
 pub const SCHEMA_VERSION: &str = "1";

@@ -12,6 +12,13 @@ pub fn event_id(ts: UnixNanos, hash: Digest) -> String {
     format!("evt_{}", ulid(ts, hash))
 }
 
+/// Appends [`event_id`].
+pub(crate) fn write_event_id(out: &mut Vec<u8>, ts: UnixNanos, hash: Digest) {
+    let mut digits = [0; ulid::ULID_LEN];
+    out.extend_from_slice(b"evt_");
+    out.extend_from_slice(ulid(ts, hash).array_to_str(&mut digits).as_bytes());
+}
+
 /// The id of an event that a side record names.
 #[must_use]
 pub fn event_id_of(event: &EventRef) -> String {

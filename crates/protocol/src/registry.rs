@@ -159,6 +159,12 @@ impl EventType {
         self.name.ends_with('*')
     }
 
+    /// What its schemas are called as files: its name, without the star of a family.
+    #[must_use]
+    pub fn file_stem(&self) -> &'static str {
+        self.name.strip_suffix(".*").unwrap_or(self.name)
+    }
+
     fn covers(&self, type_name: &str) -> bool {
         let prefix = self.name.strip_suffix('*');
         prefix.is_some_and(|prefix| type_name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()))
@@ -176,6 +182,12 @@ pub fn find(type_name: &str) -> Option<&'static EventType> {
     static BY_NAME: LazyLock<HashMap<&str, &EventType>> = LazyLock::new(|| all().map(|row| (row.name, row)).collect());
     BY_NAME.get(type_name).copied().or_else(|| all().find(|row| row.covers(type_name)))
 }
+
+/// The longest name of an event type.
+pub const MAX_TYPE_NAME: usize = 128;
+
+/// Sequences stay below this, so that every number of JavaScript holds them exactly.
+pub const MAX_SEQUENCE: u64 = 1 << 53;
 
 /// The longest id of a tool call, which is the model's own.
 pub const MAX_CALL_ID: usize = 256;

@@ -5,7 +5,7 @@ use r1_event::side_record::may_be_erased;
 use serde_json::{Map, Value, json};
 
 use crate::RunFacts;
-use crate::registry::{EventType, Field, MAX_CALL_ID, Presence, Shape, id_prefix};
+use crate::registry::{EventType, Field, MAX_CALL_ID, MAX_SEQUENCE, MAX_TYPE_NAME, Presence, Shape, id_prefix};
 
 /// How much a schema demands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +52,19 @@ pub fn schema(row: &EventType, strictness: Strictness) -> Value {
         None => json!({ "const": row.name }),
     };
     let mut schema = envelope(type_name, json!({ "anyOf": variants }), strictness);
+    schema.insert("$id".into(), id(row.name, strictness).into());
+    schema.insert("title".into(), row.name.into());
+    schema.insert("description".into(), row.summary.into());
+    Value::Object(schema)
+}
+
+fn id(name: &str, strictness: Strictness) -> String {
     let suffix = match strictness {
         Strictness::Open => "",
         Strictness::Strict => ":strict",
         Strictness::Recorded => ":recorded",
     };
-    schema.insert("$id".into(), format!("urn:r1:events:v1:{}{suffix}", row.name).into());
-    schema.insert("title".into(), row.name.into());
-    schema.insert("description".into(), row.summary.into());
-    Value::Object(schema)
+    format!("urn:r1:events:v1:{name}{suffix}")
 }
 
 fn envelope(type_name: Value, data: Value, strictness: Strictness) -> Map<String, Value> {
@@ -81,7 +85,7 @@ fn envelope(type_name: Value, data: Value, strictness: Strictness) -> Map<String
             "run_id": id("run"),
             "task_id": id("task"),
             "session_id": id("chat"),
-            "sequence": { "type": "integer", "minimum": 0, "exclusiveMaximum": 1_u64 << 53 },
+            "sequence": { "type": "integer", "minimum": 0, "exclusiveMaximum": MAX_SEQUENCE },
             "occurred_at": time(strictness),
             "type": type_name,
             "data": data,
@@ -197,9 +201,10 @@ fn hidden() -> Value {
 /// The schema of any envelope, whatever its type.
 #[must_use]
 pub fn any_envelope(strictness: Strictness) -> Value {
-    let type_name = json!({ "type": "string", "pattern": r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$", "maxLength": 128 });
+    let pattern = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$";
+    let type_name = json!({ "type": "string", "pattern": pattern, "maxLength": MAX_TYPE_NAME });
     let mut schema = envelope(type_name, json!({ "type": "object" }), strictness);
-    schema.insert("$id".into(), "urn:r1:events:v1:envelope".into());
+    schema.insert("$id".into(), id("envelope", strictness).into());
     schema.insert("title".into(), "envelope".into());
     Value::Object(schema)
 }

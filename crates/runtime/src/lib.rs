@@ -5,6 +5,7 @@
 //! - [`RunWriter`]: the one that may append to a run.
 //! - [`source`]: logs in files that people bring.
 //! - [`control`]: one module per thing that can be done.
+//! - [`index`]: what is known of tasks, runs, approvals and artifacts.
 //!
 //! Nothing here reads the environment, and only [`world`] asks for time and chance: whoever calls
 //! passes them down.
@@ -18,6 +19,7 @@ pub mod engine;
 mod git;
 pub mod history;
 pub mod home;
+pub mod index;
 pub mod keys;
 pub mod location;
 pub mod machine;

@@ -12,10 +12,12 @@ mod blob;
 mod chain;
 mod close;
 mod command;
+mod document;
 mod erase;
 mod feed;
 mod lease;
 mod list;
+mod note;
 mod open_run;
 mod prune;
 mod read;
@@ -32,10 +34,12 @@ pub use self::blob::*;
 pub use self::chain::*;
 pub use self::close::*;
 pub use self::command::*;
+pub use self::document::*;
 pub use self::erase::*;
 pub use self::feed::*;
 pub use self::lease::*;
 pub use self::list::*;
+pub use self::note::*;
 pub use self::open_run::*;
 pub use self::prune::*;
 pub use self::read::*;
@@ -78,6 +82,7 @@ macro_rules! store_conformance {
             reading_what_is_not_there_is_empty,
             the_feed_has_every_event_once_in_run_order,
             a_feed_cursor_goes_on_across_openings,
+            the_end_of_the_feed_is_behind_what_is_committed_and_before_what_is_not,
             runs_are_listed_newest_first_page_by_page,
             runs_are_filtered_by_prefix_state_and_age,
             a_runs_summary_follows_its_log,
@@ -90,6 +95,7 @@ macro_rules! store_conformance {
             taking_a_lease_tells_who_never_gave_it_back,
             a_lease_that_was_given_back_is_gone,
             many_leases_are_renewed_at_once,
+            many_leases_are_read_at_once,
             open_runs_without_a_good_lease_are_found_oldest_first,
             commands_wait_in_the_order_in_which_they_were_left,
             the_same_id_twice_is_one_command,
@@ -103,6 +109,18 @@ macro_rules! store_conformance {
             no_command_is_left_behind_the_end_of_a_run,
             the_holder_is_woken_here_and_in_another_opening,
             another_holder_finds_what_was_left_for_the_first,
+            a_document_comes_back_as_it_was_written,
+            a_document_is_written_only_as_expected,
+            documents_change_all_or_none,
+            of_many_writers_of_one_document_one_gets_through,
+            documents_are_listed_by_rank_then_key_page_by_page,
+            documents_are_found_by_all_of_their_facets,
+            a_document_is_forgotten_at_its_time,
+            documents_are_bounded_in_size,
+            a_note_is_written_with_its_batch,
+            a_note_that_moved_refuses_the_whole_batch,
+            of_two_batches_with_one_note_one_is_stored,
+            a_note_is_bounded_in_size,
             side_records_are_kept_in_order_and_once,
             side_records_that_do_not_belong_are_refused,
             log_15_erasing_keeps_chain_proofs_and_seal,

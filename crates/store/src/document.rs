@@ -3,17 +3,23 @@
 //! Documents are no second truth. Whatever tells what happened is in a log; a collection that was computed
 //! from logs can be dropped and made again.
 
+mod effect;
+
 use bytes::Bytes;
+pub(crate) use effect::Effect;
 use r1_event::UnixNanos;
+
+/// How many documents that are to be forgotten one change removes at most.
+pub(crate) const MOST_FORGOTTEN: usize = 100;
 
 /// One document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Its name in the collection.
+    /// Its name in the collection. Like facets no place for text that may have to be erased one day.
     pub key: String,
     /// Its place in listings: the highest first, those of the same rank by descending key.
     pub rank: u64,
-    /// What it can be found by: pairs of name and value, each pair at most once.
+    /// What it can be found by: pairs of name and value. Kept in order, each pair once.
     pub facets: Vec<(String, String)>,
     /// What it says; the store does not look at it.
     pub body: Bytes,
@@ -24,8 +30,10 @@ pub struct Document {
 }
 
 impl Document {
-    /// How many bytes a key, or a facet's name and value together, may have.
+    /// How many bytes the name of a collection, a key, or a facet's name and value together may have.
     pub const MAX_KEY: usize = 512;
+    /// How many facets there may be.
+    pub const MAX_FACETS: usize = 64;
     /// How many bytes a body may have.
     pub const MAX_BODY: usize = 4 << 20;
 
@@ -76,6 +84,17 @@ pub enum Expect {
     Absent,
     /// With this revision.
     Revision(u64),
+}
+
+impl Expect {
+    /// Whether a document with this revision, or none, is as expected.
+    pub(crate) fn admits(self, found: Option<u64>) -> bool {
+        match self {
+            Self::Anything => true,
+            Self::Absent => found.is_none(),
+            Self::Revision(revision) => found == Some(revision),
+        }
+    }
 }
 
 /// Which documents to list.

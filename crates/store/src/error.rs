@@ -1,5 +1,7 @@
 //! What can go wrong, by what the caller does next.
 
+use std::ops::RangeInclusive;
+
 use r1_event::{Digest, RunId, Seq};
 
 use crate::command::Command;
@@ -233,6 +235,16 @@ pub enum StoreError {
         run: RunId,
         /// How.
         reason: String,
+    },
+    /// Put what is large into a blob and name it.
+    #[error("a document with {found} {what} cannot be stored; {} to {} can be", allowed.start(), allowed.end())]
+    UnfitDocument {
+        /// Of what it has too much or too little.
+        what: &'static str,
+        /// How much it has.
+        found: usize,
+        /// How much it may have.
+        allowed: RangeInclusive<usize>,
     },
     /// An earlier write failed half way: open the store again.
     #[error("the store refuses writes since an earlier one failed ({reason}); open it again once that is mended")]

@@ -32,7 +32,7 @@ pub use blob::{BlobContent, BlobInfo, BlobStore};
 pub use command::Command;
 pub use document::{Document, DocumentChange, DocumentQuery, Expect};
 pub use error::{AppendError, BlobError, CommandError, LeaseError, OpenError, StoreError};
-pub use feed::{FeedCursor, FeedItem, FeedPage};
+pub use feed::{FeedCursor, FeedItem, FeedPage, InvalidCursor};
 pub use lease::{Acquired, FencingToken, Lease};
 pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, PostgresStore};

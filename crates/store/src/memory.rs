@@ -20,7 +20,6 @@ use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
 use self::blobs::MemoryBlobs;
 use self::shelf::Shelf;
 use crate::blob::BlobStore;
-use crate::clock;
 use crate::command::Command;
 use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, StoreError};
@@ -29,6 +28,7 @@ use crate::lease::{Acquired, Lease};
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, Renewals, Store, StoreFacts};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
+use crate::{clock, rules};
 
 /// A store in memory.
 #[derive(Debug)]
@@ -130,6 +130,10 @@ impl Store for MemoryStore {
         self.with(|shelf| Ok(shelf.feed_page(after, limit)))
     }
 
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedCursor, StoreError>> {
+        self.with(|shelf| Ok(shelf.feed_end()))
+    }
+
     fn watch(&self, run: &RunId) -> HeadWatch {
         self.opening.watches.watch(run)
     }
@@ -176,6 +180,13 @@ impl Store for MemoryStore {
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         self.with(|shelf| Ok(shelf.leases.get(run).cloned().and_then(Lease::unless_given_back)))
+    }
+
+    fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>> {
+        self.with(|shelf| {
+            let lease = |run| shelf.leases.get(run).cloned().and_then(Lease::unless_given_back);
+            Ok(runs.iter().map(lease).collect())
+        })
     }
 
     fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
@@ -230,7 +241,10 @@ impl Store for MemoryStore {
     }
 
     fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
-        self.with(|shelf| Ok(shelf.documents.change(changes, clock::now())))
+        self.with(|shelf| {
+            rules::check_documents(&changes)?;
+            Ok(shelf.documents.change(&changes, clock::now()))
+        })
     }
 
     fn blobs(&self) -> &dyn BlobStore {

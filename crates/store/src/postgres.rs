@@ -15,8 +15,10 @@ mod blobs;
 mod commands;
 mod commit;
 mod database;
+mod documents;
 mod layout;
 mod leases;
+mod notes;
 mod options;
 mod read;
 mod rows;
@@ -38,7 +40,7 @@ use self::blobs::Blobs;
 use self::commit::Committers;
 use self::database::{Database, Patience};
 use self::options::Target;
-use self::read::Settled;
+use self::read::{End, Settled};
 use self::wake::Wake;
 use crate::blob::BlobStore;
 use crate::command::Command;
@@ -186,6 +188,21 @@ impl Store for PostgresStore {
         })
     }
 
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedCursor, StoreError>> {
+        Box::pin(async move {
+            let mut patience = SETTLE.start();
+            let mut committed = None;
+            loop {
+                let End { settled, below, newest } = self.db.feed_end().await?;
+                let wanted = *committed.get_or_insert(newest);
+                // What an older transaction still writes will stand before what is committed by now.
+                if wanted.is_none_or(|xid| xid < below) || !patience.pause().await {
+                    return Ok(settled);
+                }
+            }
+        })
+    }
+
     fn watch(&self, run: &RunId) -> HeadWatch {
         self.wake.watches().watch(run)
     }
@@ -226,6 +243,11 @@ impl Store for PostgresStore {
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         let run = run.clone();
         Box::pin(async move { self.db.lease(&run).await })
+    }
+
+    fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>> {
+        let runs = runs.to_vec();
+        Box::pin(async move { self.db.leases(&runs).await })
     }
 
     fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
@@ -279,16 +301,18 @@ impl Store for PostgresStore {
         Box::pin(self.db.vacuum("FULL", layout::TABLES))
     }
 
-    fn document(&self, _: &str, _: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        let (collection, key) = (collection.to_owned(), key.to_owned());
+        Box::pin(async move { self.db.document(&collection, &key).await })
     }
 
-    fn documents(&self, _: &str, _: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        let collection = collection.to_owned();
+        Box::pin(async move { self.db.documents(&collection, &query).await })
     }
 
-    fn change_documents(&self, _: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(async move { self.db.change_documents(&changes).await })
     }
 
     fn blobs(&self) -> &dyn BlobStore {

@@ -3,10 +3,13 @@
 //! Pure: a backend gathers the facts inside its transaction and asks here, so that no two backends
 //! differ in what they let through.
 
+use std::ops::RangeInclusive;
+
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Digest, RunId, Seq, SideRecord, Version};
 
 use crate::command::Command;
+use crate::document::{Document, DocumentChange};
 use crate::error::{AppendError, CommandError, StoreError};
 use crate::lease::{FencingToken, Lease};
 use crate::run::Head;
@@ -20,7 +23,7 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Whether `batch` may be appended with `lease`, its blobs apart.
+    /// Whether `batch` may be appended with `lease`, apart from the blobs, commands and documents it names.
     pub(crate) fn admit(&self, lease: &Lease, batch: &Batch) -> Result<(), AppendError> {
         let run = batch.before().run();
         if lease.run != *run || lease.token != self.token {
@@ -33,7 +36,8 @@ impl Standing {
         if expected != self.head.next || batch.before().head() != self.head.hash {
             return Err(AppendError::Conflict { run: run.clone(), expected, head: self.head.clone() });
         }
-        Ok(())
+        let noted = batch.noted().map_or(Ok(()), |note| check_body(&note.body));
+        noted.map_err(|unfit| AppendError::Failed { run: run.clone(), source: unfit.into() })
     }
 }
 
@@ -68,6 +72,31 @@ pub(crate) fn check_command(command: &Command) -> Result<(), CommandError> {
     } else {
         Err(CommandError::Unfit { id, body })
     }
+}
+
+/// Whether all documents have the size that one may have.
+pub(crate) fn check_documents(changes: &[DocumentChange]) -> Result<(), StoreError> {
+    for change in changes {
+        if let DocumentChange::Put { collection, document, expect: _ } = change {
+            let Document { key, facets, body, rank: _, expires_at: _, revision: _ } = document;
+            check_amount("bytes in its collection's name", collection.len(), 1..=Document::MAX_KEY)?;
+            check_amount("bytes in its key", key.len(), 1..=Document::MAX_KEY)?;
+            check_amount("facets", facets.len(), 0..=Document::MAX_FACETS)?;
+            for (name, value) in facets {
+                check_amount("bytes in a facet", name.len() + value.len(), 1..=Document::MAX_KEY)?;
+            }
+            check_body(body)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_body(body: &[u8]) -> Result<(), StoreError> {
+    check_amount("bytes in its body", body.len(), 0..=Document::MAX_BODY)
+}
+
+fn check_amount(what: &'static str, found: usize, allowed: RangeInclusive<usize>) -> Result<(), StoreError> {
+    if allowed.contains(&found) { Ok(()) } else { Err(StoreError::UnfitDocument { what, found, allowed }) }
 }
 
 /// The one run that all `erasures` speak of; `None` if there are no erasures.

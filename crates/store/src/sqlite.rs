@@ -9,6 +9,7 @@
 mod append;
 mod blobs;
 mod commands;
+mod documents;
 mod erase;
 mod failure;
 mod layout;
@@ -233,6 +234,10 @@ impl Store for SqliteStore {
         self.reading(move |db| read::feed(db, after, limit))
     }
 
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedCursor, StoreError>> {
+        self.reading(read::feed_end)
+    }
+
     fn watch(&self, run: &RunId) -> HeadWatch {
         let watch = self.shared.watches.watch(run);
         self.shared.notice.attend();
@@ -277,6 +282,11 @@ impl Store for SqliteStore {
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         let run = run.clone();
         self.reading(move |db| Ok(lease::find(db, &run)?.and_then(Lease::unless_given_back)))
+    }
+
+    fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>> {
+        let runs = runs.to_vec();
+        self.reading(move |db| lease::find_all(db, &runs))
     }
 
     fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {
@@ -357,16 +367,22 @@ impl Store for SqliteStore {
         self.shared.settle(Left::Pages).boxed()
     }
 
-    fn document(&self, _: &str, _: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {
+        let (collection, key) = (collection.to_owned(), key.to_owned());
+        self.reading(move |db| documents::get(db, &collection, &key, clock::now()))
     }
 
-    fn documents(&self, _: &str, _: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>> {
+        let collection = collection.to_owned();
+        self.reading(move |db| documents::find(db, &collection, &query, clock::now()))
     }
 
-    fn change_documents(&self, _: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
-        futures_util::FutureExt::boxed(std::future::ready(Err(StoreError::Closed)))
+    fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>> {
+        async move {
+            rules::check_documents(&changes)?;
+            self.writing(move |session| documents::change(session, &changes, clock::now())).await
+        }
+        .boxed()
     }
 
     fn blobs(&self) -> &dyn BlobStore {

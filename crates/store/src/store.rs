@@ -50,6 +50,12 @@ pub trait Store: Send + Sync + 'static {
     /// Events of all runs in the order in which they became visible.
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
 
+    /// Where the feed ends now: reading on from there skips nothing that is committed after the call.
+    ///
+    /// What was committed before it is not read again, unless the backend has to wait too long for an older
+    /// transaction to end; then some of it is.
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedCursor, StoreError>>;
+
     /// Wakes when a run's log grows. Only a wake-up: what is new is read from the store.
     fn watch(&self, run: &RunId) -> HeadWatch;
 
@@ -79,6 +85,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// The lease on a run as it stands, expired or not; `None` if nobody has taken it since it was given back.
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>>;
+
+    /// The leases on many runs as they stand at one moment, in the given order.
+    fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>>;
 
     /// Up to `limit` runs that have not ended and whose lease has run out or was given back, by the store's
     /// clock, oldest first; `after` goes on behind the last of the page before.
@@ -112,6 +121,9 @@ pub trait Store: Send + Sync + 'static {
 
     /// Erases payloads of one run and keeps the erase records; when it returns, the content is gone from
     /// the store's files. Erasing twice is no error. Refused if an event is not there.
+    ///
+    /// Reaches events, and what commands and documents said before they were settled, replaced or removed.
+    /// A document that still says what was in an event is its owner's to replace first.
     fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Removes the prefix that the record names and keeps the record.
@@ -129,11 +141,12 @@ pub trait Store: Send + Sync + 'static {
     fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>>;
 
     /// Documents of a collection, the highest rank first. The cost grows with what is returned, not with what
-    /// is there, as long as the first facet is selective.
+    /// is there; of several facets, the first should be the rarest.
     fn documents(&self, collection: &str, query: DocumentQuery) -> BoxFuture<'_, Result<Vec<Document>, StoreError>>;
 
     /// Makes all changes in one transaction, in this order; false if an expectation did not hold, and then
-    /// nothing was changed. Documents that are to be forgotten are removed along the way.
+    /// nothing was changed. Refused beyond the limits of [`Document`]. Documents that are to be forgotten are
+    /// removed along the way. If this fails, whether anything was changed can be read from the documents.
     fn change_documents(&self, changes: Vec<DocumentChange>) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Content that is too large for an event.

@@ -222,7 +222,7 @@ fn is_short_ascii(text: &[u8]) -> bool {
 }
 
 /// The bytes of the text that `item` is, if it is one.
-fn text_of(item: &[u8]) -> Option<&[u8]> {
+pub(crate) fn text_of(item: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(item);
     let head = reader.head().ok().filter(|head| head.major == 3)?;
     reader.take(head.argument)

@@ -27,13 +27,18 @@ pub struct RunFacts {
 }
 
 /// Whether the model's reasoning is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Thinking {
     /// As it is.
     Shown,
     /// Only that there was some.
     #[default]
     Hidden,
+}
+
+impl Thinking {
+    /// How the types of events with reasoning begin.
+    pub(super) const TYPES: &str = "assistant.thinking_";
 }
 
 impl RunFacts {
@@ -54,10 +59,17 @@ impl RunFacts {
 
     /// The facts that the record of a pruning kept.
     ///
-    /// It does not keep when the run began, which only a v1 run id without a ULID needs.
+    /// It does not keep when the run began, which only a v1 run id without a ULID needs:
+    /// [`Self::of_pruned`] is for those who know.
     #[must_use]
     pub fn of_prune(prune: &Prune) -> Self {
-        Self::new(prune.run_id.as_str(), UnixNanos(0), prune.version, prune.context.clone())
+        Self::of_pruned(prune, UnixNanos(0))
+    }
+
+    /// The facts that the record of a pruning kept of a run that began then.
+    #[must_use]
+    pub fn of_pruned(prune: &Prune, started_at: UnixNanos) -> Self {
+        Self::new(prune.run_id.as_str(), started_at, prune.version, prune.context.clone())
     }
 
     fn new(stored: &str, started_at: UnixNanos, version: Version, context: RunContext) -> Self {
@@ -87,7 +99,7 @@ impl RunFacts {
             None if is_erased => erased_data(record, erased),
             None => Object::new(),
         };
-        if thinking == Thinking::Hidden && !is_erased && type_name.starts_with("assistant.thinking_") {
+        if thinking == Thinking::Hidden && !is_erased && type_name.starts_with(Thinking::TYPES) {
             data.retain(|key, _| matches!(key.as_str(), "turn_index" | "block_index"));
             data.insert("hidden".into(), true.into());
         }
@@ -131,16 +143,16 @@ impl RunFacts {
 }
 
 /// What a header says, whichever format it has.
-struct Place<'a> {
+pub(super) struct Place<'a> {
     run_id: &'a str,
-    seq: u64,
-    ts: UnixNanos,
-    kind: Kind,
-    version: Version,
+    pub(super) seq: u64,
+    pub(super) ts: UnixNanos,
+    pub(super) kind: Kind,
+    pub(super) version: Version,
 }
 
 impl<'a> Place<'a> {
-    fn of(record: &'a Record) -> Option<Self> {
+    pub(super) fn of(record: &'a Record) -> Option<Self> {
         let version = record.version()?;
         Some(match version {
             Version::V2 => {

@@ -5,7 +5,7 @@ use r1_protocol::dialect::{from_model_call, to_model_call};
 use r1_protocol::registry;
 use serde_json::{Value, json};
 
-use crate::example;
+use r1_protocol::example;
 
 fn object(value: Value) -> Object {
     serde_json::from_value(value).unwrap()
@@ -51,7 +51,7 @@ fn an_index_that_cannot_be_converted_is_left_alone() {
 #[test]
 fn the_example_of_every_type_survives_both_dialects() {
     for row in registry::all().filter(|row| !row.is_family()) {
-        let own = (row.name.to_owned(), Value::Object(example::data(row)));
+        let own = (row.name.to_owned(), Value::Object(example::most(row).data));
         let there = renamed(to_model_call, &own.0, own.1.clone());
         let back = renamed(from_model_call, &there.0, there.1.clone());
         assert_eq!(back, own);

@@ -13,6 +13,8 @@ use r1_protocol::schema::{self, Strictness};
 use r1_protocol::{Envelope, RunFacts, Thinking, conformance, id, registry};
 use serde_json::{Value, json};
 
+use crate::hecate;
+
 const RUN: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B";
 
 fn log(payloads: Vec<Payload>) -> Vec<Record> {
@@ -43,10 +45,12 @@ fn queued() -> RunStarted {
 fn served(records: &[Record], thinking: Thinking) -> Vec<Envelope> {
     let facts = RunFacts::of_first(&records[0], None).unwrap();
     let envelopes: Vec<_> = records.iter().map(|record| facts.envelope(record, None, thinking).unwrap()).collect();
+    let foreign = hecate::envelope_schema();
     for envelope in &envelopes {
+        let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
+        assert!(foreign.is_valid(&json), "{json}");
         let Some(row) = registry::find(&envelope.type_name) else { continue };
         let validator = jsonschema::draft202012::new(&schema::schema(row, Strictness::of(&facts))).unwrap();
-        let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
         let errors: Vec<_> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{json}\n{errors:#?}");
     }

@@ -3,9 +3,11 @@
 
 mod dialect;
 mod envelope;
-mod example;
+mod generated;
+mod hecate;
 mod json_values;
 mod lint;
 mod schema;
 mod served_v1;
 mod typed;
+mod writer;

@@ -5,8 +5,10 @@ use r1_event::cbor::Rules;
 use r1_event::id::from_hex;
 use r1_event::{Kind, Record, v1};
 use r1_protocol::schema::{self, Strictness};
-use r1_protocol::{Envelope, RunFacts, Thinking, registry};
+use r1_protocol::{Envelope, RunFacts, Thinking, check, registry};
 use serde_json::{Value, json};
+
+use crate::hecate;
 
 /// The runs that Starling itself wrote.
 fn runs() -> Vec<(String, Vec<Record>)> {
@@ -48,6 +50,7 @@ fn has_float(value: &Value) -> bool {
 
 #[test]
 fn ep_30_every_v1_event_is_served_as_one_valid_envelope_without_floats() {
+    let foreign = hecate::envelope_schema();
     for (name, records) in runs() {
         let envelopes = served(&records);
         assert_eq!(envelopes.len(), records.len(), "{name}");
@@ -57,6 +60,8 @@ fn ep_30_every_v1_event_is_served_as_one_valid_envelope_without_floats() {
             assert_eq!(envelope.session_id, None, "{name}");
             let json: Value = serde_json::from_slice(&envelope.to_bytes()).unwrap();
             assert!(!has_float(&json["data"]), "{name}: {json}");
+            assert!(foreign.is_valid(&json), "{name}: {json}");
+            assert_eq!(check::envelope_problems(envelope), [""; 0], "{name}: {json}");
             // Nested deeper than Starling itself can read: served as bytes.
             if (name.contains("_deep_") || name.contains("_depth_")) && envelope.data.contains_key("cbor") {
                 continue;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use r1_event::payload::Typed;
 use r1_event::{Digest, Payload, RunId, UnixNanos};
 use r1_protocol::data::{
     ArtifactCreated, ArtifactField, ArtifactKind, ArtifactStatus, ArtifactUpdated, EventData, Object, Time,
     ToolEditApplied, ToolFileWriteApplied,
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::patches::StoredPatch;
@@ -14,7 +16,7 @@ use crate::patch::PatchFacts;
 use crate::workspace::Revision;
 
 /// An artifact as it stands.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArtifactView {
     /// `art_` and a ULID.
     pub id: String,
@@ -29,6 +31,7 @@ pub struct ArtifactView {
     /// How long its body is.
     pub size_bytes: u64,
     /// The blob that holds the body.
+    #[serde(with = "as_text::option")]
     pub digest: Option<Digest>,
     /// SHA-256 of the body, hex.
     pub sha256: String,
@@ -37,12 +40,14 @@ pub struct ArtifactView {
     /// Where it is from, in the workspace.
     pub path: Option<String>,
     /// The run whose log tells of it first.
+    #[serde(with = "as_text")]
     pub run_id: RunId,
     /// The call that made it.
     pub tool_call_id: Option<String>,
     /// The event that caused it.
     pub created_by_event_id: String,
     /// When it was made.
+    #[serde(with = "as_nanos")]
     pub created_at: UnixNanos,
     /// Whether it is kept for good.
     pub pinned: bool,
@@ -63,6 +68,68 @@ pub struct ArtifactView {
 }
 
 impl ArtifactView {
+    /// The artifact that an event in the log of `run` makes, if it makes one.
+    #[must_use]
+    pub fn created(run: &RunId, at: UnixNanos, event: &Typed) -> Option<Self> {
+        ArtifactCreated::read(event).map(|created| view(run, at, created))
+    }
+
+    /// The artifact that an event speaks of.
+    #[must_use]
+    pub fn subject(event: &Typed) -> Option<String> {
+        match event.r#type.as_str() {
+            ArtifactCreated::TYPE => ArtifactCreated::read(event).map(|created| created.artifact_id),
+            ArtifactUpdated::TYPE => ArtifactUpdated::read(event).map(|updated| updated.artifact_id),
+            ToolEditApplied::TYPE => ToolEditApplied::read(event).map(|applied| applied.patch_artifact_id),
+            ToolFileWriteApplied::TYPE => ToolFileWriteApplied::read(event).map(|applied| applied.patch_artifact_id),
+            _ => None,
+        }
+    }
+
+    /// Takes the next event that speaks of it.
+    pub fn apply(&mut self, event: &Typed) {
+        match event.r#type.as_str() {
+            ArtifactUpdated::TYPE => {
+                if let Some(updated) = ArtifactUpdated::read(event) {
+                    self.update(&updated);
+                }
+            }
+            ToolEditApplied::TYPE => {
+                if let Some(applied) = ToolEditApplied::read(event) {
+                    self.became(applied.result_revision.as_deref());
+                }
+            }
+            ToolFileWriteApplied::TYPE => {
+                if let Some(applied) = ToolFileWriteApplied::read(event) {
+                    self.became(applied.result_revision.as_deref());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn update(&mut self, updated: &ArtifactUpdated) {
+        let time = || serde_json::from_value(updated.new_value.clone()).ok().flatten();
+        match &updated.field {
+            ArtifactField::Status => {
+                if let Value::String(status) = &updated.new_value {
+                    self.status = status.as_str().into();
+                }
+            }
+            ArtifactField::AppliedAt => self.applied_at = time(),
+            ArtifactField::RejectedAt => self.rejected_at = time(),
+            ArtifactField::RevertedAt => self.reverted_at = time(),
+            ArtifactField::Pinned => self.pinned = updated.new_value == Value::Bool(true),
+            ArtifactField::Other(_) => {}
+        }
+    }
+
+    fn became(&mut self, revision: Option<&str>) {
+        if let Some(revision) = revision {
+            self.result_revision = revision.parse().ok();
+        }
+    }
+
     /// The patch, if it is one.
     #[must_use]
     pub fn stored_patch(&self) -> Option<StoredPatch> {
@@ -82,29 +149,10 @@ impl ArtifactIndex {
     /// after those they speak of.
     pub fn apply(&mut self, run: &RunId, at: UnixNanos, payload: &Payload) {
         let Payload::Typed(event) = payload else { return };
-        match event.r#type.as_str() {
-            ArtifactCreated::TYPE => {
-                if let Some(created) = ArtifactCreated::read(event) {
-                    let view = view(run, at, created);
-                    self.artifacts.insert(view.id.clone(), view);
-                }
-            }
-            ArtifactUpdated::TYPE => {
-                if let Some(updated) = ArtifactUpdated::read(event) {
-                    self.update(&updated);
-                }
-            }
-            ToolEditApplied::TYPE => {
-                if let Some(applied) = ToolEditApplied::read(event) {
-                    self.became(&applied.patch_artifact_id, applied.result_revision.as_deref());
-                }
-            }
-            ToolFileWriteApplied::TYPE => {
-                if let Some(applied) = ToolFileWriteApplied::read(event) {
-                    self.became(&applied.patch_artifact_id, applied.result_revision.as_deref());
-                }
-            }
-            _ => {}
+        if let Some(view) = ArtifactView::created(run, at, event) {
+            self.artifacts.insert(view.id.clone(), view);
+        } else if let Some(view) = ArtifactView::subject(event).and_then(|id| self.artifacts.get_mut(&id)) {
+            view.apply(event);
         }
     }
 
@@ -140,29 +188,6 @@ impl ArtifactIndex {
     pub fn size(&self) -> u64 {
         self.iter().map(|view| view.size_bytes).sum()
     }
-
-    fn update(&mut self, updated: &ArtifactUpdated) {
-        let Some(view) = self.artifacts.get_mut(&updated.artifact_id) else { return };
-        let time = || serde_json::from_value(updated.new_value.clone()).ok().flatten();
-        match &updated.field {
-            ArtifactField::Status => {
-                if let Value::String(status) = &updated.new_value {
-                    view.status = status.as_str().into();
-                }
-            }
-            ArtifactField::AppliedAt => view.applied_at = time(),
-            ArtifactField::RejectedAt => view.rejected_at = time(),
-            ArtifactField::RevertedAt => view.reverted_at = time(),
-            ArtifactField::Pinned => view.pinned = updated.new_value == Value::Bool(true),
-            ArtifactField::Other(_) => {}
-        }
-    }
-
-    fn became(&mut self, id: &str, revision: Option<&str>) {
-        if let (Some(view), Some(revision)) = (self.artifacts.get_mut(id), revision) {
-            view.result_revision = revision.parse().ok();
-        }
-    }
 }
 
 fn view(run: &RunId, at: UnixNanos, created: ArtifactCreated) -> ArtifactView {
@@ -190,5 +215,59 @@ fn view(run: &RunId, at: UnixNanos, created: ArtifactCreated) -> ArtifactView {
         applied_at: None,
         rejected_at: None,
         reverted_at: None,
+    }
+}
+
+/// Names and digests in the form that they are written in everywhere.
+mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(|_| de::Error::custom("not a name of this kind"))
+    }
+
+    pub(super) mod option {
+        use super::{Deserializer, Display, FromStr, Serializer, de};
+        use serde::Deserialize as _;
+
+        pub(in super::super) fn serialize<T: Display, S: Serializer>(
+            value: &Option<T>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match value {
+                Some(value) => serializer.collect_str(value),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(in super::super) fn deserialize<'de, T: FromStr, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<T>, D::Error> {
+            let text = Option::<String>::deserialize(deserializer)?;
+            let parse = |text: String| text.parse().map_err(|_| de::Error::custom("not a name of this kind"));
+            text.map(parse).transpose()
+        }
+    }
+}
+
+mod as_nanos {
+    use r1_event::UnixNanos;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+    pub(super) fn serialize<S: Serializer>(at: &UnixNanos, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_i64(at.0)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<UnixNanos, D::Error> {
+        i64::deserialize(deserializer).map(UnixNanos)
     }
 }

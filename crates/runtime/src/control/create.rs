@@ -351,7 +351,7 @@ pub(crate) fn hash(bytes: &[u8]) -> Bytes {
 }
 
 /// The beginning of a prompt, for listings.
-fn short(prompt: &str) -> String {
+pub(crate) fn short(prompt: &str) -> String {
     const WIDTH: usize = 80;
     let line = prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
     if line.chars().count() <= WIDTH {

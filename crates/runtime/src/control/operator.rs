@@ -13,6 +13,7 @@ use super::caller::Caller;
 use super::view;
 use crate::agent::command::set_actor;
 use crate::emit::Emission;
+use crate::index::Index;
 use crate::world::{self, NoRandomness};
 use crate::writer::{RunWriter, WriterError};
 
@@ -73,10 +74,17 @@ pub async fn write(
 }
 
 /// The operator runs about `run`, the oldest first.
-///
-/// No store has an index of them: this walks the listing, and reads the first event of each finished run
-/// that began after `run`. The listing's own order is no help, since imports may come in any order.
 pub async fn about(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, StoreError> {
+    match Index::new(store.clone()).operator_runs_about(run).await {
+        // A store that can only be looked at keeps no index up to date.
+        Err(StoreError::Backend { .. }) => look_for(store, run).await,
+        found => found,
+    }
+}
+
+/// Walks the listing, and reads the first event of each finished run that began after `run`. The listing's
+/// own order is no help, since imports may come in any order.
+async fn look_for(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, StoreError> {
     let begun = store.run(run).await?.ok_or_else(|| StoreError::NoRun { run: run.clone() })?.started_at;
     let mut found = Vec::new();
     let mut after = None;

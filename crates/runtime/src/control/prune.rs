@@ -10,6 +10,7 @@ use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 
 use super::check::{self, blocking};
 use super::view;
+use crate::index::Index;
 use crate::keys::Keyring;
 use crate::source::{Log, Progress, SourceError, StoredRun};
 
@@ -90,7 +91,7 @@ pub async fn prune(
     let (run, through, reason) = (plan.run_id.clone(), plan.through, reason.to_owned());
     let record = blocking(move || Cut::at(&log, run, through)).await?.into_record(reason, now);
     store.prune(record).await?;
-    Ok(())
+    Ok(Index::new(store.clone()).forget(&plan.run_id).await?)
 }
 
 /// A log at the place where it is cut.

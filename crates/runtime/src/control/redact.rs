@@ -12,6 +12,7 @@ use super::operator::{self, OperatorError, OperatorRun};
 use super::prune::context_of;
 use super::view;
 use crate::emit::Emission;
+use crate::index::Index;
 use crate::world::NoRandomness;
 use crate::writer::{RunWriter, WriterError};
 
@@ -39,7 +40,8 @@ pub struct Redacted {
 
 /// Writes down who erases what and why, then erases it. The chain, all proofs and seals go on to hold.
 ///
-/// An open run gets the `redaction.applied` event itself; for a finished one a new operator run does.
+/// An open run gets the `redaction.applied` event itself; for a finished one a new operator run does. The
+/// index takes the text out of its documents when it reads of the redaction, which is seen to here.
 pub async fn redact(
     store: &SharedStore,
     request: &Request,
@@ -64,6 +66,7 @@ pub async fn redact(
     let erasures = targets.into_iter().map(|target| target.into_erase(&redaction)).collect::<Vec<_>>();
     let erased = erasures.iter().map(|erase| erase.seq).collect();
     store.erase(erasures).await?;
+    Index::new(store.clone()).refresh().await?;
     Ok(Redacted { erased, redaction })
 }
 

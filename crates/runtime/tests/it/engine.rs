@@ -8,4 +8,4 @@ mod notes;
 mod patches;
 mod seams;
 mod sessions;
-mod stage;
+pub(crate) mod stage;

@@ -5,6 +5,7 @@
 mod coverage;
 mod engine;
 mod files;
+mod index;
 mod kill;
 mod mcp;
 mod net;

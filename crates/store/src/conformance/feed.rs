@@ -71,3 +71,41 @@ pub async fn a_feed_cursor_goes_on_across_openings(fixture: &dyn Fixture) {
     let after = feed(&writer.store, before.last().unwrap().cursor, 100).await;
     assert_eq!(after.into_iter().map(|item| item.record).collect::<Vec<_>>(), later);
 }
+
+pub async fn the_end_of_the_feed_is_behind_what_is_committed_and_before_what_is_not(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    assert_eq!(store.feed_end().await.unwrap(), FeedCursor::START);
+    let mut writer = Writer::started(&store, &run(1)).await;
+    for size in 1..5 {
+        writer.write(messages(size)).await;
+        let end = store.feed_end().await.unwrap();
+        assert_eq!(feed(&store, end, 100).await, [], "all that was committed is before it");
+        let later = writer.write(messages(size)).await;
+        let read = feed(&store, end, 100).await.into_iter().map(|item| item.record).collect::<Vec<_>>();
+        assert_eq!(read, later, "all that was committed later is behind it");
+    }
+    // Beside many writers nothing falls between the end and what comes after it.
+    let writers = (2..6).map(|n| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            let mut writer = Writer::started(&store, &run(n)).await;
+            for _ in 0..20 {
+                writer.write(messages(2)).await;
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    let mut ends = Vec::new();
+    while !writers.iter().all(tokio::task::JoinHandle::is_finished) {
+        ends.push((store.feed_end().await.unwrap(), store.feed_end().await.unwrap()));
+    }
+    for writer in join_all(writers).await {
+        writer.unwrap();
+    }
+    let whole = feed(&store, FeedCursor::START, 1024).await;
+    for (end, next) in ends {
+        assert!(end <= next, "it does not move back");
+        let behind: Vec<_> = whole.iter().filter(|item| item.cursor > end).cloned().collect();
+        assert_eq!(feed(&store, end, 1024).await, behind);
+    }
+}

@@ -140,3 +140,16 @@ pub async fn many_leases_are_renewed_at_once(fixture: &dyn Fixture) {
     assert_eq!(store.lease(&run(5)).await.unwrap(), Some(taken));
     assert!(store.renew_all(&[], LONG).await.unwrap().is_empty());
 }
+
+pub async fn many_leases_are_read_at_once(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let held = store.acquire(&run(1), "one", LONG).await.unwrap().lease;
+    let stale = store.acquire(&run(2), "two", Duration::ZERO).await.unwrap().lease;
+    let back = store.acquire(&run(3), "one", LONG).await.unwrap().lease;
+    store.release(&back).await.unwrap();
+    let asked = [run(3), run(2), run(1), run(4), run(2)];
+    let expected = [None, Some(stale.clone()), Some(held), None, Some(stale)];
+    assert_eq!(store.leases(&asked).await.unwrap(), expected);
+    assert_eq!(fixture.open().await.leases(&asked).await.unwrap(), expected);
+    assert_eq!(store.leases(&[]).await.unwrap(), []);
+}

@@ -65,6 +65,10 @@ impl Store for Twin {
         self.sides.next().read_feed(after, limit)
     }
 
+    fn feed_end(&self) -> BoxFuture<'_, Result<FeedCursor, StoreError>> {
+        self.sides.next().feed_end()
+    }
+
     fn watch(&self, run: &RunId) -> HeadWatch {
         self.sides.next().watch(run)
     }
@@ -99,6 +103,10 @@ impl Store for Twin {
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
         self.sides.next().lease(run)
+    }
+
+    fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>> {
+        self.sides.next().leases(runs)
     }
 
     fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>> {

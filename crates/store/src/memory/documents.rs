@@ -1,51 +1,75 @@
-//! Documents in memory.
+//! Documents in memory, found by key, by rank, by facet and by the time they are to be forgotten.
 
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::convert::Infallible;
+use std::ops::Bound;
 
 use r1_event::{Note, UnixNanos};
 
-use crate::document::{Document, DocumentChange, DocumentQuery, Expect};
+use crate::document::{Document, DocumentChange, DocumentQuery, Effect, MOST_FORGOTTEN};
 
 /// All collections.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Documents {
-    collections: BTreeMap<String, BTreeMap<String, Document>>,
+    collections: HashMap<String, Collection>,
+    /// Collection and key of those that are to be forgotten some day.
+    expiring: BTreeSet<(UnixNanos, String, String)>,
+}
+
+/// Places in a listing: rank and key.
+type Places = BTreeSet<(u64, String)>;
+
+#[derive(Debug, Default)]
+struct Collection {
+    documents: HashMap<String, Document>,
+    ranked: Places,
+    by_facet: BTreeMap<(String, String), Places>,
 }
 
 impl Documents {
     pub(super) fn get(&self, collection: &str, key: &str, now: UnixNanos) -> Option<&Document> {
-        let document = self.collections.get(collection)?.get(key)?;
+        let document = self.collections.get(collection)?.documents.get(key)?;
         Some(document).filter(|document| document.is_kept_at(now))
     }
 
     pub(super) fn find(&self, collection: &str, query: &DocumentQuery, now: UnixNanos) -> Vec<Document> {
-        let documents = self.collections.get(collection).into_iter().flat_map(BTreeMap::values);
-        let place = |document: &Document| Reverse((document.rank, document.key.clone()));
-        let after = query.after.clone().map(Reverse);
-        let mut found: Vec<_> = documents
+        let Some(collection) = self.collections.get(collection) else { return Vec::new() };
+        let (places, further) = match query.facets.split_first() {
+            Some((first, further)) => (collection.by_facet.get(first), further),
+            None => (Some(&collection.ranked), &[][..]),
+        };
+        let end = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
+        let places = places.into_iter().flat_map(|places| places.range((Bound::Unbounded, end)).rev());
+        places
+            .filter_map(|(_, key)| collection.documents.get(key))
             .filter(|document| document.is_kept_at(now))
-            .filter(|document| query.facets.iter().all(|facet| document.facets.contains(facet)))
-            .filter(|document| after.as_ref().is_none_or(|after| place(document) > *after))
+            .filter(|document| further.iter().all(|facet| document.facets.contains(facet)))
+            .take(query.most())
             .cloned()
-            .collect();
-        found.sort_by_key(place);
-        found.truncate(query.most());
-        found
+            .collect()
     }
 
     /// Makes all changes or none.
-    pub(super) fn change(&mut self, changes: Vec<DocumentChange>, now: UnixNanos) -> bool {
-        let mut changed = self.clone();
-        for change in changes {
-            if !changed.make(change, now) {
-                return false;
+    pub(super) fn change(&mut self, changes: &[DocumentChange], now: UnixNanos) -> bool {
+        let found = |collection: &str, key: &str| {
+            Ok::<_, Infallible>(self.get(collection, key, now).map(|document| document.revision))
+        };
+        let Ok(Some(Effect { cleared, documents })) = Effect::of(changes, found) else { return false };
+        for collection in cleared {
+            let gone = self.collections.remove(&collection).unwrap_or_default();
+            for Document { key, expires_at, .. } in gone.documents.into_values() {
+                if let Some(expires_at) = expires_at {
+                    self.expiring.remove(&(expires_at, collection.clone(), key));
+                }
             }
         }
-        for documents in changed.collections.values_mut() {
-            documents.retain(|_, document| document.is_kept_at(now));
+        for ((collection, key), document) in documents {
+            self.remove(&collection, &key);
+            if let Some(document) = document {
+                self.insert(collection, document);
+            }
         }
-        *self = changed;
+        self.forget(now);
         true
     }
 
@@ -55,34 +79,53 @@ impl Documents {
     }
 
     pub(super) fn take_note(&mut self, note: &Note) {
-        let documents = self.collections.get_mut(&note.collection);
-        if let Some(document) = documents.and_then(|documents| documents.get_mut(&note.key)) {
+        let collection = self.collections.get_mut(&note.collection);
+        if let Some(document) = collection.and_then(|collection| collection.documents.get_mut(&note.key)) {
             document.body = note.body.clone();
             document.revision += 1;
         }
     }
 
-    fn make(&mut self, change: DocumentChange, now: UnixNanos) -> bool {
-        match change {
-            DocumentChange::Put { collection, mut document, expect } => {
-                let found = self.get(&collection, &document.key, now).map(|found| found.revision);
-                let expected = match expect {
-                    Expect::Anything => true,
-                    Expect::Absent => found.is_none(),
-                    Expect::Revision(revision) => found == Some(revision),
-                };
-                document.revision = found.unwrap_or(0) + 1;
-                self.collections.entry(collection).or_default().insert(document.key.clone(), document);
-                expected
+    fn insert(&mut self, collection: String, document: Document) {
+        if let Some(expires_at) = document.expires_at {
+            self.expiring.insert((expires_at, collection.clone(), document.key.clone()));
+        }
+        let collection = self.collections.entry(collection).or_default();
+        let place = (document.rank, document.key.clone());
+        for facet in &document.facets {
+            collection.by_facet.entry(facet.clone()).or_default().insert(place.clone());
+        }
+        collection.ranked.insert(place);
+        collection.documents.insert(document.key.clone(), document);
+    }
+
+    fn remove(&mut self, name: &str, key: &str) {
+        let Some(collection) = self.collections.get_mut(name) else { return };
+        let Some(document) = collection.documents.remove(key) else { return };
+        let place = (document.rank, document.key);
+        collection.ranked.remove(&place);
+        for facet in document.facets {
+            if let Some(places) = collection.by_facet.get_mut(&facet) {
+                places.remove(&place);
+                if places.is_empty() {
+                    collection.by_facet.remove(&facet);
+                }
             }
-            DocumentChange::Remove { collection, key } => {
-                self.collections.entry(collection).or_default().remove(&key);
-                true
-            }
-            DocumentChange::Clear { collection } => {
-                self.collections.remove(&collection);
-                true
-            }
+        }
+        if collection.documents.is_empty() {
+            self.collections.remove(name);
+        }
+        if let Some(expires_at) = document.expires_at {
+            self.expiring.remove(&(expires_at, name.to_owned(), place.1));
+        }
+    }
+
+    fn forget(&mut self, now: UnixNanos) {
+        for _ in 0..MOST_FORGOTTEN {
+            let Some((_, collection, key)) = self.expiring.first().filter(|(at, ..)| *at <= now).cloned() else {
+                return;
+            };
+            self.remove(&collection, &key);
         }
     }
 }

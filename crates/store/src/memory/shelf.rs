@@ -139,6 +139,10 @@ impl Shelf {
         page
     }
 
+    pub(super) fn feed_end(&self) -> FeedCursor {
+        FeedCursor { epoch: 0, position: self.feed.len() as u64 }
+    }
+
     pub(super) fn list(&self, filter: &RunFilter) -> RunPage {
         let RunFilter { id_prefix, finished, updated_before, after, limit } = filter;
         let limit = if *limit == 0 { 100 } else { *limit };

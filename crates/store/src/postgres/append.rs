@@ -29,6 +29,8 @@ use tokio_postgres::{Client, Error, Row};
 
 use super::commands::{Named, Pending};
 use super::database::{Database, Param, is_lost};
+use super::documents::is_collision;
+use super::notes::{Noted, Notes};
 use super::read::{digest_at, head_of, seq_at};
 use super::rows::{LEASE_LOST, Writes};
 use crate::error::AppendError;
@@ -56,7 +58,7 @@ impl Request {
     }
 
     fn is_empty(&self) -> bool {
-        self.batch.records().is_empty() && self.batch.settled().is_empty()
+        self.batch.records().is_empty() && self.batch.settled().is_empty() && self.batch.noted().is_none()
     }
 }
 
@@ -72,6 +74,8 @@ pub(super) enum GroupError {
     OutOfOrder,
     /// What was remembered of a run is no longer so: nothing was written.
     Outdated,
+    /// Another transaction was in the way: nothing was written.
+    Collided,
 }
 
 /// What became of each request, in order.
@@ -103,7 +107,7 @@ pub(super) async fn store(
             continue;
         }
         let run = state.runs.entry(request.key().to_vec()).or_default();
-        let outcome = decide(request, run, &state.blobs, &mut state.commands, doubtful);
+        let outcome = decide(request, run, &state.blobs, &mut state.commands, &mut state.noted, doubtful);
         let refused = match outcome {
             Err(AppendError::Conflict { .. } | AppendError::Finished { .. }) => true,
             // The token was only taken for the newest one.
@@ -168,6 +172,7 @@ struct State {
     runs: BTreeMap<Vec<u8>, Run>,
     blobs: HashSet<Digest>,
     commands: Pending,
+    noted: Noted,
 }
 
 async fn look(client: &Client, db: &Database, requests: &[Request], known: &KnownRuns) -> Result<State, GroupError> {
@@ -203,18 +208,21 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
         client.query_typed(sql, &[(&names, Type::BYTEA_ARRAY)]).await
     };
     let settled = Named::settled_by(requests.iter().map(|request| &request.batch));
+    let notes = Notes::of(requests.iter().map(|request| &request.batch));
     // Sent at once, run in this order; each sees what was committed before it began.
-    let (begun, leases, blobs, heads, commands) = tokio::join!(
+    let (begun, leases, blobs, heads, commands, noted) = tokio::join!(
         client.batch_execute(db.begin()),
         ask(&leases, &keys),
         ask(&blobs, &hashes),
         ask(&heads, &unknown),
         settled.lock(client, db),
+        notes.lock(client, db),
     );
     begun.map_err(before_commit)?;
     let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
     let mut state = State { xid: leases.first().map_or(0, |row| row.get(3)), ..State::default() };
     state.commands = commands.map_err(before_commit)?;
+    state.noted = noted.map_err(before_commit)?;
     state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
     state.read_heads(&heads.map_err(before_commit)?)?;
     state.recall(requests, known);
@@ -238,7 +246,8 @@ impl State {
     /// The state if nothing has to be asked: the server checks the tokens before it writes.
     fn assume(requests: &[Request], known: &KnownRuns) -> Option<Self> {
         let is_known = |request: &Request| {
-            let names_nothing = request.batch.blobs().is_empty() && request.batch.settled().is_empty();
+            let batch = &request.batch;
+            let names_nothing = batch.blobs().is_empty() && batch.settled().is_empty() && batch.noted().is_none();
             known.runs.contains_key(request.run()) && names_nothing
         };
         if !requests.iter().all(is_known) {
@@ -323,6 +332,7 @@ fn decide(
     run: &mut Run,
     blobs: &HashSet<Digest>,
     commands: &mut Pending,
+    noted: &mut Noted,
     doubtful: bool,
 ) -> Result<Head, AppendError> {
     let batch = &request.batch;
@@ -332,10 +342,13 @@ fn decide(
     }
     let command = |id: &String| (request.key().to_vec(), id.clone().into_bytes());
     // An unconfirmed try that was stored after all is found by its events. Without any, a command that is
-    // gone was settled by it, or withdrawn before anything came of it.
+    // gone was settled by it, or withdrawn before anything came of it; and a note may be taken already.
     let may_be_gone = doubtful && batch.records().is_empty();
     if let Some(id) = batch.settled().iter().find(|id| !may_be_gone && !commands.contains(&command(id))) {
         return Err(AppendError::CommandWithdrawn { run: request.run().clone(), id: id.clone() });
+    }
+    if batch.noted().is_some_and(|note| !noted.admit(note, may_be_gone)) {
+        return Err(AppendError::NoteMoved { run: request.run().clone() });
     }
     for id in batch.settled() {
         commands.remove(&command(id));
@@ -366,6 +379,7 @@ async fn write(
     let Writes { mut events, held, runs, finished, blobs, .. } = writes;
     let last = events.pop().unwrap_or_default();
     let settled = Named::settled_by(accepted.iter().map(|request| &request.batch));
+    let notes = Notes::of(accepted.iter().map(|request| &request.batch));
     let unconfirmed = |err| match state.explain(err) {
         GroupError::Lost(err) => GroupError::Unconfirmed(err),
         other => other,
@@ -390,10 +404,12 @@ async fn write(
         finished.update(client, db),
         blobs.insert(client, db),
         settled.delete(client, db),
+        notes.take(client, db),
         client.batch_execute("COMMIT"),
     );
-    let (begun, events, runs, finished, blobs, settled, commit) = results;
-    begun.and(events).and(runs).and(finished).and(blobs).and(settled).and(commit).map_err(unconfirmed)
+    let (begun, events, runs, finished, blobs, settled, noted, commit) = results;
+    let written = begun.and(events).and(runs).and(finished).and(blobs).and(settled).and(noted);
+    written.and(commit).map_err(unconfirmed)
 }
 
 /// Makes the rows of runs that begin with this group.
@@ -430,5 +446,11 @@ const fn version_number(version: Version) -> i16 {
 }
 
 fn before_commit(err: Error) -> GroupError {
-    if is_lost(&err) { GroupError::Lost(err) } else { GroupError::Refused(err) }
+    if is_collision(&err) {
+        GroupError::Collided
+    } else if is_lost(&err) {
+        GroupError::Lost(err)
+    } else {
+        GroupError::Refused(err)
+    }
 }

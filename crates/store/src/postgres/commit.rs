@@ -168,7 +168,7 @@ impl Committer {
         let err = loop {
             let err = match self.attempt(requests, doubtful).await {
                 Ok(outcomes) => return outcomes,
-                Err(GroupError::OutOfOrder | GroupError::Outdated) => continue,
+                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) => continue,
                 Err(GroupError::Refused(err)) => break err,
                 Err(GroupError::Lost(err)) => err,
                 Err(GroupError::Unconfirmed(err)) => {

@@ -141,14 +141,49 @@ const STEPS: &[&str] = &[
     END
     $append$;
 ",
+    "
+    -- Room on each page, so that a document whose place stays the same is rewritten in place.
+    CREATE TABLE @documents (
+        collection BYTEA NOT NULL,
+        key BYTEA NOT NULL,
+        rank BIGINT NOT NULL,
+        revision BIGINT NOT NULL,
+        expires_at BIGINT,
+        body BYTEA NOT NULL,
+        PRIMARY KEY (collection, key)
+    ) WITH (fillfactor = 70);
+    CREATE INDEX documents_ranked ON @documents (collection, rank, key);
+    CREATE INDEX documents_expiring ON @documents (expires_at) WHERE expires_at IS NOT NULL;
+    ALTER TABLE @documents ALTER body SET STORAGE EXTERNAL;
+    CREATE TABLE @document_facets (
+        collection BYTEA NOT NULL,
+        name BYTEA NOT NULL,
+        value BYTEA NOT NULL,
+        rank BIGINT NOT NULL,
+        key BYTEA NOT NULL,
+        PRIMARY KEY (collection, name, value, rank, key)
+    );
+    CREATE INDEX document_facets_of ON @document_facets (collection, key);
+",
 ];
 
 /// The layout this R1 writes.
 pub(super) const CURRENT: u32 = STEPS.len() as u32;
 
 /// Every table.
-pub(super) const TABLES: &[&str] =
-    &["layout", "runs", "events", "leases", "side_records", "blobs", "blob_chunks", "blob_refs", "commands"];
+pub(super) const TABLES: &[&str] = &[
+    "layout",
+    "runs",
+    "events",
+    "leases",
+    "side_records",
+    "blobs",
+    "blob_chunks",
+    "blob_refs",
+    "commands",
+    "documents",
+    "document_facets",
+];
 
 /// Makes the tables or brings them up to date; leaves a newer layout as it is.
 pub(super) async fn prepare(client: &Client, db: &Database) -> Result<(), OpenError> {

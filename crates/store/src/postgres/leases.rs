@@ -145,6 +145,16 @@ impl Database {
         Ok(rows.first().and_then(|row| read_lease(run, row, 0).unless_given_back()))
     }
 
+    pub(super) async fn leases(&self, runs: &[RunId]) -> Result<Vec<Option<Lease>>, StoreError> {
+        let keys: Vec<&[u8]> = runs.iter().map(|run| run.as_str().as_bytes()).collect();
+        let sql = "SELECT owner, token, until, run_id FROM @leases WHERE run_id = ANY ($1)";
+        let rows = self.query(sql, &[(&keys, Type::BYTEA_ARRAY)]).await?;
+        let found: HashMap<&[u8], &Row> = rows.iter().map(|row| (row.get(3), row)).collect();
+        let lease =
+            |(run, key): (&RunId, &[u8])| found.get(key).and_then(|row| read_lease(run, row, 0).unless_given_back());
+        Ok(runs.iter().zip(keys.iter().copied()).map(lease).collect())
+    }
+
     pub(super) async fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> Result<Vec<OpenRun>, StoreError> {
         let after = after.map(|position| position.0.cast_signed());
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -140,6 +140,33 @@ impl Database {
             page,
         })
     }
+
+    /// Where the feed ends as far as it is settled.
+    pub(super) async fn feed_end(&self) -> Result<End, StoreError> {
+        let rows = self
+            .query(
+                "WITH settled AS MATERIALIZED (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS below)
+                 SELECT s.below, (SELECT max(xid) FROM @events), e.xid, e.pos
+                 FROM settled s LEFT JOIN LATERAL
+                     (SELECT xid, pos FROM @events WHERE xid < s.below ORDER BY xid DESC, pos DESC LIMIT 1) e ON true",
+                &[],
+            )
+            .await?;
+        let Some(row) = rows.first() else { return Ok(End { settled: FeedCursor::START, below: 0, newest: None }) };
+        let number = |column| row.get::<_, Option<i64>>(column).unwrap_or_default().cast_unsigned();
+        let settled = FeedCursor { epoch: number(2), position: number(3) };
+        Ok(End { settled, below: row.get(0), newest: row.get(1) })
+    }
+}
+
+/// The end of the feed.
+pub(super) struct End {
+    /// The last place before which nothing can appear any more.
+    pub(super) settled: FeedCursor,
+    /// Every transaction with a lower id has ended.
+    pub(super) below: i64,
+    /// The transaction of the newest event that is committed.
+    pub(super) newest: Option<i64>,
 }
 
 /// A part of the feed, and how far it is settled.

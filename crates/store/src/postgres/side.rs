@@ -55,12 +55,15 @@ impl Database {
         }
         transaction.commit().await.map_err(failed)?;
         drop(client);
-        let sql = "SELECT pg_total_relation_size($1::text::regclass) <= $2";
-        let table = self.sql("@events");
-        let rows = self.query(sql, &[(&table, Type::TEXT), (&REWRITE_BYTES, Type::INT8)]).await?;
-        let is_small = rows.first().is_some_and(|row| row.get(0));
-        self.vacuum(if is_small { "FULL" } else { "" }, &["events"]).await?;
-        // What an event says may have been in a command first.
+        // What an event says may have been in a document that was computed from it.
+        for name in ["events", "documents"] {
+            let sql = "SELECT pg_total_relation_size($1::text::regclass) <= $2";
+            let table = self.sql(&format!("@{name}"));
+            let rows = self.query(sql, &[(&table, Type::TEXT), (&REWRITE_BYTES, Type::INT8)]).await?;
+            let is_small = rows.first().is_some_and(|row| row.get(0));
+            self.vacuum(if is_small { "FULL" } else { "" }, &[name]).await?;
+        }
+        // Or in a command first.
         self.vacuum("FULL", &["commands"]).await
     }
 

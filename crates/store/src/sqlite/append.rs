@@ -1,12 +1,13 @@
-//! One batch: look at fence, head, blobs and commands, then insert.
+//! One batch: look at fence, head, blobs, commands and note, then insert.
 
 use r1_event::{Batch, UnixNanos};
 use rusqlite::{OptionalExtension as _, params};
 
-use super::commands;
 use super::row::signed;
 use super::writer::Session;
+use super::{commands, documents};
 use crate::blob::files::BlobFiles;
+use crate::clock;
 use crate::error::AppendError;
 use crate::lease::Lease;
 use crate::run::Head;
@@ -37,6 +38,12 @@ pub(super) fn append(
     }
     if let Err(refusal) = commands::check_settled(db, known.row, batch)? {
         return Ok(Err(refusal));
+    }
+    if let Some(note) = batch.noted() {
+        match documents::noted(db, note, clock::now())? {
+            Some(noted) => noted.take(db, note)?,
+            None => return Ok(Err(AppendError::NoteMoved { run: run.clone() })),
+        }
     }
     let head = Head::from(batch.after());
     let Some(first) = batch.records().first() else {

@@ -4,7 +4,8 @@
 //! moves rows between pages, the unused middle of that page may keep bytes of rows that moved away.
 //! Appending and shrinking a row in place never move one; deleting may. So payloads are erased in
 //! place, and after rows were deleted (by pruning, noted in `facts`) an erasure also rewrites the file
-//! with `VACUUM`, which leaves no such bytes. Either way the write-ahead log is emptied at the end.
+//! with `VACUUM`, which leaves no such bytes. Bodies of documents are dropped all the time and lie apart, so
+//! they are rewritten apart. Either way the write-ahead log is emptied at the end.
 
 use std::time::Duration;
 
@@ -12,11 +13,11 @@ use r1_event::side_record::{Erase, Prune};
 use r1_event::{RunId, SideRecord};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::commands;
 use super::failure;
 use super::row::{self, RunRow, signed};
 use super::standing;
 use super::writer::Session;
+use super::{commands, documents};
 use crate::error::StoreError;
 use crate::rules;
 
@@ -60,6 +61,7 @@ pub(super) fn erase(session: &mut Session<'_>, erasures: &[Erase]) -> rusqlite::
         update.execute(params![row.id, signed(erase.seq.get())])?;
         keep(db, row.id, &SideRecord::Erase(erase.clone()))?;
     }
+    documents::remove_traces(db)?;
     Ok(Ok(if moved(db)? > 0 { Left::Pages } else { Left::Log }))
 }
 

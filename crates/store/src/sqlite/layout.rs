@@ -11,13 +11,15 @@ pub(super) const CURRENT: u32 = MIGRATIONS.len() as u32;
 /// Step *n* turns layout *n* into *n* + 1; layout 0 is an empty file. Append only: a released step never changes.
 ///
 /// - Only `events` holds what an agent said or saw, so that erasing has one place to look at; `commands`
-///   holds what it is about to be told.
+///   holds what it is about to be told, `document_bodies` what was computed from events.
 /// - `events.pos` is the feed's cursor. Positions are never given twice although the column is a plain
 ///   key: the event with the highest one is the last of its run, and pruning never removes that.
 /// - `runs.snapshot` is a chain as it was at some event, so that going on with a run reads few events.
 /// - `runs.pruning` is set while events up to `pruned_through` are still being removed.
 /// - `commands.body` is NULL once the command is settled or withdrawn, see `commands.rs`.
 /// - `facts.moved` is set once SQLite may have moved events between pages, see `erase.rs`.
+/// - `facts.dropped` is set once a document's body was dropped. `document_bodies_aside` is empty but for
+///   moments, see `documents.rs`.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE runs (
@@ -78,6 +80,37 @@ const MIGRATIONS: &[&str] = &[
         body BLOB
     ) STRICT;
     CREATE UNIQUE INDEX commands_pending ON commands (run, id) WHERE body IS NOT NULL;
+",
+    "
+    CREATE TABLE documents (
+        id INTEGER PRIMARY KEY,
+        collection TEXT NOT NULL,
+        key TEXT NOT NULL,
+        rank INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        expires_at INTEGER,
+        UNIQUE (collection, key)
+    ) STRICT;
+    CREATE INDEX documents_ranked ON documents (collection, rank, key);
+    CREATE INDEX documents_expiring ON documents (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE document_facets (
+        collection TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        rank INTEGER NOT NULL,
+        key TEXT NOT NULL,
+        document INTEGER NOT NULL,
+        PRIMARY KEY (collection, name, value, rank, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX document_facets_of ON document_facets (document, name, value);
+    CREATE TABLE document_bodies (
+        document INTEGER PRIMARY KEY,
+        body BLOB NOT NULL
+    ) STRICT;
+    CREATE TABLE document_bodies_aside (
+        document INTEGER PRIMARY KEY,
+        body BLOB NOT NULL
+    ) STRICT;
 ",
 ];
 

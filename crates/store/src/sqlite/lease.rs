@@ -18,6 +18,11 @@ pub(super) fn find(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Leas
     lease.query_one([run.as_str()], |row| read(run, row, 0)).optional()
 }
 
+/// The leases on `runs`, but for those that were given back.
+pub(super) fn find_all(db: &Connection, runs: &[RunId]) -> Result<Vec<Option<Lease>>, StoreError> {
+    runs.iter().map(|run| Ok(find(db, run)?.and_then(Lease::unless_given_back))).collect()
+}
+
 /// The lease whose token is in column `index`, with owner and time behind it.
 pub(super) fn read(run: &RunId, row: &Row<'_>, index: usize) -> rusqlite::Result<Lease> {
     let token = FencingToken(row::unsigned(row, index)?);

@@ -110,6 +110,12 @@ pub(super) fn feed(db: &Connection, after: FeedCursor, limit: PageLimit) -> Resu
     Ok(FeedPage { items: items.map(|((cursor, run), record)| FeedItem { cursor, run, record }).collect(), next })
 }
 
+/// The place of the newest event.
+pub(super) fn feed_end(db: &Connection) -> Result<FeedCursor, StoreError> {
+    let mut last = db.prepare_cached("SELECT coalesce(max(pos), 0) FROM events")?;
+    Ok(FeedCursor { epoch: 0, position: last.query_one([], |row| row::unsigned(row, 0))? })
+}
+
 fn run_row(db: &Connection, id: i64) -> rusqlite::Result<RunRow> {
     let mut run =
         db.prepare_cached("SELECT id, run_id, version, started_at, terminal, pruned_through FROM runs WHERE id = ?1")?;

@@ -46,6 +46,16 @@ pub(super) fn signed(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
+/// A rank as SQLite keeps it: all of them, in the same order.
+pub(super) fn ordered(rank: u64) -> i64 {
+    (rank ^ 1 << 63).cast_signed()
+}
+
+/// The rank that [`ordered`] made this of.
+pub(super) fn reordered(rank: i64) -> u64 {
+    rank.cast_unsigned() ^ 1 << 63
+}
+
 pub(super) fn unsigned(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     row.get::<_, i64>(index).map(i64::cast_unsigned)
 }

@@ -10,15 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use r1_event::{Chain, Record, RunId, Seq, Version};
-use r1_store::conformance::sample::{LONG, Writer, completed, follow, message, messages, read_all, run, started};
-use r1_store::{PostgresStore, SharedStore, tail};
+use r1_event::{Chain, Note, Record, RunId, Seq, Version};
+use r1_store::conformance::sample::{
+    LONG, Writer, batch, completed, follow, message, messages, read_all, run, started,
+};
+use r1_store::{Document, DocumentChange, Expect, PostgresStore, SharedStore, tail};
 
 use crate::pg_server::Cluster;
 use crate::postgres::{Schema, options};
 
 const CHILD_URL: &str = "R1_TEST_CRASH_URL";
 const RUNS: u64 = 6;
+/// Where a child notes, in a document per run, how long the log is.
+const NOTES: &str = "notes";
 
 /// Goes on with a run where its log ends.
 async fn resumed(store: &SharedStore, run: &RunId) -> Writer {
@@ -40,8 +44,17 @@ async fn child_that_is_killed() {
         let store = store.clone();
         tokio::spawn(async move {
             let mut writer = resumed(&store, &run(n)).await;
+            let key = run(n).to_string();
+            let document = Document::new(key.clone(), writer.chain.size().to_string());
+            let put = DocumentChange::Put { collection: NOTES.into(), document, expect: Expect::Absent };
+            store.change_documents(vec![put]).await.unwrap();
+            let mut revision = store.document(NOTES, &key).await.unwrap().unwrap().revision;
             for size in (1..4).cycle() {
-                writer.write(messages(size)).await;
+                let mut next = batch(&writer.chain, messages(size));
+                let body = next.after().size().to_string().into();
+                next.note(Note { collection: NOTES.into(), key: key.clone(), revision, body });
+                writer.append(next).await.unwrap();
+                revision += 1;
                 let (size, head) = (writer.chain.size(), writer.chain.head().unwrap());
                 writeln!(std::io::stdout(), "ack {n} {size} {head}").unwrap();
             }
@@ -64,8 +77,11 @@ async fn log_11_killed_clients_lose_and_double_nothing() {
             acknowledged.insert(place, words.next().unwrap().to_owned());
         }
         for n in 0..RUNS {
-            let log = read_all(&store, &run(n)).await;
+            let (log, noted) = settled(&store, &run(n)).await;
             follow(&run(n), Version::V2, &log);
+            if let Some(noted) = noted {
+                assert_eq!(noted.body, log.len().to_string(), "round {round}: events and note were stored together");
+            }
             for ((_, size), hash) in acknowledged.iter().filter(|((of, _), _)| *of == n) {
                 let stored = log.get(*size as usize - 1).map(|record| record.hash().to_string());
                 assert_eq!(stored.as_ref(), Some(hash), "round {round}: event {size} of run {n} was acknowledged");
@@ -73,6 +89,19 @@ async fn log_11_killed_clients_lose_and_double_nothing() {
         }
     }
     assert!(acknowledged.len() > 100, "only {} appends were acknowledged", acknowledged.len());
+}
+
+/// A run's log and note at one moment: the server may still be at the last commit of a child that is dead.
+async fn settled(store: &SharedStore, run: &RunId) -> (Vec<Record>, Option<Document>) {
+    let mut noted = store.document(NOTES, run.as_str()).await.unwrap();
+    loop {
+        let log = read_all(store, run).await;
+        let again = store.document(NOTES, run.as_str()).await.unwrap();
+        if again == noted {
+            return (log, noted);
+        }
+        noted = again;
+    }
 }
 
 /// What a child said until it was killed.

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use r1_event::Version;
 use r1_store::conformance::sample::{LONG, Writer, batch, follow, message, read_all, run};
-use r1_store::{Command, OpenError, PostgresOptions, PostgresStore, SharedStore, Store as _};
+use r1_store::{
+    Command, Document, DocumentChange, DocumentQuery, Expect, OpenError, PostgresOptions, PostgresStore, SharedStore,
+    Store as _,
+};
 
 use crate::postgres::{Schema, options};
 
@@ -38,7 +41,7 @@ async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
     let schema = Schema::new();
     schema.execute(&format!("CREATE SCHEMA \"{}\"; {LAYOUT_1}", schema.name)).await;
     let store: SharedStore = Arc::new(schema.open().await);
-    assert_eq!(store.describe().await.unwrap().layout_version, 3);
+    assert_eq!(store.describe().await.unwrap().layout_version, 4);
     let log = read_all(&store, &run(1)).await;
     let chain = follow(&run(1), Version::V2, &log);
     assert_eq!((log.len(), chain.terminal().is_some()), (4, true));
@@ -46,6 +49,11 @@ async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
     let command = Command { id: "new".into(), body: "continue".into() };
     store.leave_command(&run(2), command.clone()).await.unwrap();
     assert_eq!(store.commands(&run(2)).await.unwrap(), [command]);
+    let document = Document { facets: vec![("status".into(), "open".into())], ..Document::new("new", "") };
+    let query = DocumentQuery { facets: document.facets.clone(), ..DocumentQuery::default() };
+    let put = DocumentChange::Put { collection: "kept".into(), document, expect: Expect::Absent };
+    assert!(store.change_documents(vec![put]).await.unwrap());
+    assert_eq!(store.documents("kept", query).await.unwrap().len(), 1);
     let open = store.open_runs(None, 10).await.unwrap();
     assert_eq!(open.iter().map(|open| &open.summary.run_id).collect::<Vec<_>>(), [&run(2)]);
     let taken = store.acquire(&run(2), "another", LONG).await.unwrap();

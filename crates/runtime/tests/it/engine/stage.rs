@@ -29,22 +29,22 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// Everything a test needs.
-pub(super) struct Stage {
-    pub(super) engine: Arc<Engine>,
-    pub(super) store: SharedStore,
-    pub(super) world: Arc<TestWorld>,
+pub(crate) struct Stage {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) store: SharedStore,
+    pub(crate) world: Arc<TestWorld>,
     dir: tempfile::TempDir,
 }
 
 /// Tools of tests, and how often they ran.
 #[derive(Default)]
-pub(super) struct TestWorld {
+pub(crate) struct TestWorld {
     /// Times `once` ran.
-    pub(super) runs: Arc<AtomicU64>,
+    pub(crate) runs: Arc<AtomicU64>,
     /// Rung when `wait` has begun.
-    pub(super) begun: Arc<Notify>,
+    pub(crate) begun: Arc<Notify>,
     /// Lets one `wait` go on.
-    pub(super) go_on: Arc<Notify>,
+    pub(crate) go_on: Arc<Notify>,
     /// Where the real editing tools work.
     root: PathBuf,
 }
@@ -163,11 +163,11 @@ impl Tool for TestTool {
 }
 
 impl Stage {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::on(Arc::new(MemoryStore::new()))
     }
 
-    pub(super) fn on(store: SharedStore) -> Self {
+    pub(crate) fn on(store: SharedStore) -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("work")).unwrap();
         let world = Arc::new(TestWorld { root: dir.path().join("work"), ..TestWorld::default() });
@@ -184,18 +184,18 @@ impl Stage {
     }
 
     /// Another process on the same store.
-    pub(super) fn successor(&self) -> Arc<Engine> {
+    pub(crate) fn successor(&self) -> Arc<Engine> {
         let redactor = Arc::new(Redactor::default());
         let (store, world) = (self.store.clone(), self.world.clone());
         let snapshots = self.dir.path().join("snapshots");
         Arc::new(Engine::new(store, world, redactor, snapshots, None, "r1-00000002".into()))
     }
 
-    pub(super) fn workspace(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.dir.path().join("work")
     }
 
-    pub(super) fn new_run(&self, scenario: &str) -> NewRun {
+    pub(crate) fn new_run(&self, scenario: &str) -> NewRun {
         let specs = self.world.all().iter().map(|tool| tool.spec().clone()).collect();
         NewRun {
             prompt: "do it".into(),
@@ -213,42 +213,42 @@ impl Stage {
         }
     }
 
-    pub(super) async fn create(&self, new: NewRun) -> RunId {
+    pub(crate) async fn create(&self, new: NewRun) -> RunId {
         create(&self.engine, new, true, &Caller::default()).await.unwrap()
     }
 
     /// Makes a run and works on it to its end.
-    pub(super) async fn play(&self, new: NewRun) -> RunId {
+    pub(crate) async fn play(&self, new: NewRun) -> RunId {
         let run = self.create(new).await;
         self.work(&run).await.unwrap();
         run
     }
 
-    pub(super) async fn work(&self, run: &RunId) -> Result<Outcome, EngineError> {
+    pub(crate) async fn work(&self, run: &RunId) -> Result<Outcome, EngineError> {
         self.engine.work(run, Claim::default(), CancellationToken::new()).await
     }
 
     /// Works on a run while the test does something else.
-    pub(super) fn start(&self, run: &RunId) -> tokio::task::JoinHandle<Result<Outcome, EngineError>> {
+    pub(crate) fn start(&self, run: &RunId) -> tokio::task::JoinHandle<Result<Outcome, EngineError>> {
         let (engine, run) = (self.engine.clone(), run.clone());
         tokio::spawn(async move { engine.work(&run, Claim::default(), CancellationToken::new()).await })
     }
 
-    pub(super) async fn records(&self, run: &RunId) -> Vec<Record> {
+    pub(crate) async fn records(&self, run: &RunId) -> Vec<Record> {
         self.store.read(run, Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap()
     }
 
     /// The types of a run's events, in order.
-    pub(super) async fn types(&self, run: &RunId) -> Vec<String> {
+    pub(crate) async fn types(&self, run: &RunId) -> Vec<String> {
         self.records(run).await.iter().map(type_of).collect()
     }
 
-    pub(super) async fn state(&self, run: &RunId) -> RunState {
+    pub(crate) async fn state(&self, run: &RunId) -> RunState {
         r1_runtime::history::load(&self.store, run).await.unwrap()
     }
 
     /// Waits until an event of this type is in the log.
-    pub(super) async fn until(&self, run: &RunId, type_name: &str) {
+    pub(crate) async fn until(&self, run: &RunId, type_name: &str) {
         let mut events = std::pin::pin!(r1_store::tail(self.store.clone(), run.clone(), Seq::FIRST));
         while let Some(record) = events.next().await {
             if type_of(&record.unwrap()) == type_name {
@@ -259,18 +259,18 @@ impl Stage {
     }
 
     /// The process that worked on a run is gone without a word: its lease has run out.
-    pub(super) async fn expire(&self, run: &RunId) {
+    pub(crate) async fn expire(&self, run: &RunId) {
         let lease = self.store.lease(run).await.unwrap().unwrap();
         self.store.release(&lease).await.unwrap();
     }
 
-    pub(super) async fn replay(&self, run: &RunId) -> Report {
+    pub(crate) async fn replay(&self, run: &RunId) -> Report {
         replay(&self.store, run, |_| Toolset::new(self.world.all())).await.unwrap()
     }
 
-    /// What holds for every run: its log is valid, the loop would write it again, and its events are in
-    /// the order and the form that frontends were promised.
-    pub(super) async fn check(&self, run: &RunId) {
+    /// What holds for every run: its log is valid, the loop would write it again, its events are in the
+    /// order and the form that frontends were promised, and the index shows it as the loop knew it, always.
+    pub(crate) async fn check(&self, run: &RunId) {
         let report = self.replay(run).await;
         assert_eq!(report.divergence, None);
         let records = self.records(run).await;
@@ -280,17 +280,18 @@ impl Stage {
         assert!(verdict.findings.is_empty(), "{:#?}", verdict.findings);
         let problems = r1_protocol::conformance::problems(&records, &[]);
         assert!(problems.is_empty(), "{problems:#?}");
+        crate::index::prefixes::agree(&self.store, run).await;
     }
 
     /// The payload of the last event of a kind.
-    pub(super) async fn last_of(&self, run: &RunId, kind: Kind) -> Payload {
+    pub(crate) async fn last_of(&self, run: &RunId, kind: Kind) -> Payload {
         let records = self.records(run).await;
         let found = records.iter().rev().find(|record| record.header().unwrap().kind == kind);
         RunState::read(found.unwrap()).unwrap().1
     }
 }
 
-pub(super) fn type_of(record: &Record) -> String {
+pub(crate) fn type_of(record: &Record) -> String {
     let kind = record.header().unwrap().kind;
     r1_event::projection::type_of(r1_event::Version::V2, kind, record.payload.as_ref()).into_owned()
 }

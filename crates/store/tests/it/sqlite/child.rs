@@ -7,11 +7,14 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use r1_event::{Chain, Digest, RunId, Seq};
+use r1_event::{Chain, Digest, Note, RunId, Seq};
 use r1_store::conformance::sample::{LONG, batch, completed, message, run, started};
-use r1_store::{AppendError, Head, SharedStore};
+use r1_store::{AppendError, Document, DocumentChange, Expect, Head, SharedStore};
 
 use super::open;
+
+/// Where a child that appends for ever notes, in a document per run, the seq at which the log goes on.
+pub(crate) const NOTES: &str = "notes";
 
 const STORE: &str = "R1_TEST_CHILD_STORE";
 const ERRAND: &str = "R1_TEST_CHILD_ERRAND";
@@ -94,7 +97,15 @@ async fn runs_an_errand_for_another_test() {
     let path = std::env::var_os(STORE).expect("only other tests run this");
     let store = open(Path::new(&path)).await;
     match std::env::var(ERRAND).expect("an errand").as_str() {
-        "AppendForEver" => append_to_all(&store, 0, u64::MAX).await,
+        "AppendForEver" => {
+            for n in 0..RUNS {
+                let document = Document::new(run(n).to_string(), "1");
+                let put = DocumentChange::Put { collection: NOTES.into(), document, expect: Expect::Absent };
+                // False in all rounds but the first.
+                store.change_documents(vec![put]).await.expect("a document");
+            }
+            append_to_all(&store, 0, u64::MAX).await;
+        }
         "FillTheDisk" => {
             append_to_all(&store, 0, u64::MAX).await;
             let mut events = 0;
@@ -120,13 +131,19 @@ async fn append_to(store: SharedStore, run: RunId, count: u64) {
     // One owner across all rounds: a killed process's lease does not have to run out.
     let lease = store.acquire(&run, "child", LONG).await.expect("a lease").lease;
     let mut chain = store.chain(&run).await.expect("readable").unwrap_or_else(|| Chain::new(run.clone()));
+    let mut noted = store.document(NOTES, run.as_str()).await.expect("readable");
     for round in 0..count {
         // Sizes from a few bytes to several pages.
         let size = [10, 300, 2_000, 9_000][usize::try_from(round % 4).expect("small")];
         let first = (chain.size() == 0).then(|| started("crash test"));
         let more = (0..round % 3 + 1).map(|n| message(format!("{n}").repeat(size)));
-        let next = batch(&chain, first.into_iter().chain(more));
+        let mut next = batch(&chain, first.into_iter().chain(more));
         chain = next.after().clone();
+        if let Some(document) = &mut noted {
+            let (revision, body) = (document.revision, chain.next_seq().to_string().into());
+            next.note(Note { collection: NOTES.into(), key: run.to_string(), revision, body });
+            document.revision += 1;
+        }
         match store.append(&lease, next).await {
             Ok(Head { next, hash, .. }) => println!("ack {run} {next} {}", hash.expect("not empty")),
             Err(err) => return println!("refused {}", describe(&err)),

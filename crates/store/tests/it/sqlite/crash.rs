@@ -11,7 +11,7 @@ use r1_event::{Chain, Record, RunId, Seq, Version};
 use r1_store::conformance::sample::{LONG, Writer, batch, follow, message, read_all, run, seq, started};
 use r1_store::{PageLimit, SharedStore, SqliteStore};
 
-use super::child::{Ack, Errand, RUNS, spawn};
+use super::child::{Ack, Errand, NOTES, RUNS, spawn};
 use super::{SqliteFixture, open};
 
 const ROUNDS: u64 = 200;
@@ -42,6 +42,8 @@ async fn log_11_nothing_acknowledged_is_lost_or_doubled_by_sigkill() {
         for n in 0..RUNS {
             let chain = known.entry(run(n)).or_insert_with(|| Chain::new(run(n)));
             check_growth(&store, chain, last.get(&run(n))).await;
+            let noted = store.document(NOTES, run(n).as_str()).await.unwrap().expect("noted before the first append");
+            assert_eq!(noted.body, chain.next_seq().to_string(), "events and note were stored together");
         }
         store.close().await.unwrap();
     }

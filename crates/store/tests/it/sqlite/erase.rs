@@ -3,20 +3,23 @@
 //! Every payload is filled with a secret of its own, so that any remainder of more than a few bytes
 //! gives it away.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Payload, Version};
+use r1_event::{Note, Payload, Version};
 use r1_store::conformance::sample::{Writer, batch, completed, follow, message, read_all, run, seq};
-use r1_store::{Command, PageLimit, SharedStore};
+use r1_store::{Command, Document, DocumentChange, Expect, PageLimit, SharedStore};
 
 use super::{SqliteFixture, open};
 
 /// Seeds of arrangements in which a file that is not rewritten keeps a trace.
 const SEEDS: [u64; 4] = [29, 139, 222, 349];
+
+/// The same for documents of up to so many bytes.
+const DOCUMENT_SEEDS: [(u64, u64); 4] = [(1, 280), (3, 1_000), (46, 3_000), (44, 20_000)];
 
 /// A message of about `size` bytes that is full of secret number `n`.
 fn secret(n: u64, size: usize) -> Payload {
@@ -245,6 +248,55 @@ async fn log_15_neighbours_of_pruned_events_leave_no_trace_when_they_are_erased(
         let trace: Vec<_> = found.intersection(&erased).collect();
         assert!(trace.is_empty(), "seed {seed}: erased and still there: {trace:?}");
         assert!(found.iter().all(|n| *n >= 1000), "seed {seed}: pruned and still there");
+    }
+}
+
+/// What documents say comes from events, and replacing and removing them makes SQLite move others.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_15_what_documents_no_longer_say_is_in_no_file_after_an_erasure() {
+    for (seed, most) in DOCUMENT_SEEDS {
+        let mut number = numbers(seed);
+        let fixture = SqliteFixture::new();
+        let folder = fixture.beside("");
+        let store = open(&fixture.path()).await;
+        let mut writer = Writer::started(&store, &run(1)).await;
+        writer.write([message("something else")]).await;
+        let mut said: HashMap<u64, u64> = HashMap::new();
+        for first in (0..600).step_by(20) {
+            let mut changes = Vec::new();
+            for n in first..first + 20 {
+                let key = number(120);
+                changes.push(if number(4) == 0 {
+                    said.remove(&key);
+                    DocumentChange::Remove { collection: "here".into(), key: key.to_string() }
+                } else {
+                    said.insert(key, n);
+                    let size = usize::try_from(20 + number(most)).unwrap();
+                    let document = Document::new(key.to_string(), format!("<secret{n:06}>").repeat(size.div_ceil(14)));
+                    DocumentChange::Put { collection: "here".into(), document, expect: Expect::Anything }
+                });
+            }
+            assert!(store.change_documents(changes).await.unwrap());
+        }
+        // The last one is replaced by a note.
+        let last = (0..120).find(|key| said.contains_key(key)).unwrap();
+        let revision = store.document("here", &last.to_string()).await.unwrap().unwrap().revision;
+        let mut noting = batch(&writer.chain, [message("noted")]);
+        let note = Note { collection: "here".into(), key: last.to_string(), revision, body: "nothing".into() };
+        noting.note(note);
+        writer.append(noting).await.unwrap();
+        said.remove(&last);
+        erase(&store, 1, [2]).await;
+        let said_now: BTreeSet<u64> = said.values().copied().collect();
+        assert_eq!(secrets_in(&folder), said_now, "seed {seed}");
+        for (key, n) in &said {
+            let document = store.document("here", &key.to_string()).await.unwrap().unwrap();
+            assert!(document.body.starts_with(format!("<secret{n:06}>").as_bytes()), "seed {seed}: {key} is kept");
+        }
+        let clear = DocumentChange::Clear { collection: "here".into() };
+        assert!(store.change_documents(vec![clear]).await.unwrap());
+        store.compact().await.unwrap();
+        assert_eq!(secrets_in(&folder), BTreeSet::new(), "seed {seed}");
     }
 }
 

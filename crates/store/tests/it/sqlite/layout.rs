@@ -10,14 +10,27 @@ use std::time::Duration;
 
 use r1_event::{SideRecord, Version};
 use r1_store::conformance::sample::{LONG, Writer, follow, message, messages, read_all, run};
-use r1_store::{AppendError, Command, OpenError, SharedStore, SqliteOptions, SqliteStore};
+use r1_store::{
+    AppendError, Command, Document, DocumentChange, DocumentQuery, Expect, OpenError, SharedStore, SqliteOptions,
+    SqliteStore,
+};
 use rusqlite::Connection;
 
 use super::{SqliteFixture, open};
 
 /// A store of each released layout as SQL: a finished run with a checkpoint beside it, and an open one,
-/// since layout 2 with a command.
-const LAYOUTS: [&str; 2] = [include_str!("../fixtures/layout-1.sql"), include_str!("../fixtures/layout-2.sql")];
+/// since layout 2 with a command; since layout 3 also a document.
+const LAYOUTS: [&str; 3] = [
+    include_str!("../fixtures/layout-1.sql"),
+    include_str!("../fixtures/layout-2.sql"),
+    include_str!("../fixtures/layout-3.sql"),
+];
+
+/// The document of a store of layout 3.
+fn old_document() -> Document {
+    let facets = vec![("status".into(), "open".into())];
+    Document { rank: 7, facets, revision: 3, ..Document::new("old", "the body") }
+}
 
 /// Every file of a folder with its content.
 fn files(folder: &Path) -> BTreeMap<OsString, Vec<u8>> {
@@ -52,6 +65,14 @@ async fn log_17_a_store_of_every_released_layout_opens_and_goes_on() {
         let command = Command { id: "new".into(), body: "continue".into() };
         store.leave_command(&run(2), command.clone()).await.unwrap();
         assert_eq!(store.commands(&run(2)).await.unwrap().pop(), Some(command));
+        let facets = vec![("status".into(), "open".into())];
+        let by_status = DocumentQuery { facets: facets.clone(), ..DocumentQuery::default() };
+        let kept: Vec<_> = (number >= 3).then(old_document).into_iter().collect();
+        assert_eq!(store.documents("kept", by_status.clone()).await.unwrap(), kept, "layout {number}");
+        let document = Document { facets, ..Document::new("new", "") };
+        let put = DocumentChange::Put { collection: "kept".into(), document, expect: Expect::Absent };
+        assert!(store.change_documents(vec![put]).await.unwrap());
+        assert_eq!(store.documents("kept", by_status).await.unwrap().len(), kept.len() + 1);
         let old = store.lease(&run(2)).await.unwrap().unwrap();
         let stale = store.renew(&old, Duration::ZERO).await.unwrap();
         let open = store.open_runs(None, 10).await.unwrap();

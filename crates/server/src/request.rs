@@ -1,0 +1,148 @@
+//! What every request goes through: it gets an id, and its error gets its shape.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::FutureExt as _;
+use r1_protocol::api::ErrorCode;
+use r1_runtime::world;
+
+use crate::app::App;
+use crate::error::ApiError;
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Leads from an answer to the server's own log.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestId(String);
+
+impl RequestId {
+    /// The client's own, if it is fit to be shown; otherwise a new one.
+    fn of(headers: &HeaderMap) -> Self {
+        let given = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
+        let fit = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
+        Self(given.filter(fit).map_or_else(|| world::new_id("req"), str::to_owned))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The place in somebody's trace that a request has: a W3C `traceparent`, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TraceParent(String);
+
+impl TraceParent {
+    /// `None` for one that is not as it must be: a trace is no reason to refuse a request.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let hex = |part: &str, length: usize| {
+            part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let zero = |part: &str| part.bytes().all(|byte| byte == b'0');
+        let mut parts = text.split('-');
+        let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        // Later versions may say more; the first says nothing else.
+        let complete = version != "00" || parts.next().is_none();
+        let good = hex(version, 2) && version != "ff" && hex(trace, 32) && !zero(trace) && hex(parent, 16);
+        (good && !zero(parent) && hex(flags, 2) && complete).then(|| Self(format!("00-{trace}-{parent}-{flags}")))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for RequestId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or_else(|| Self::of(&parts.headers)))
+    }
+}
+
+/// The outermost layer.
+pub(crate) async fn around(State(_app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let id = RequestId::of(request.headers());
+    let method = request.method().clone();
+    request.extensions_mut().insert(id.clone());
+    if let Some(trace) = request.headers().get("traceparent").and_then(|value| TraceParent::parse(value.to_str().ok()?))
+    {
+        request.extensions_mut().insert(trace);
+    }
+    let answer = std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = answer.unwrap_or_else(|_| {
+        // The panic itself is on stderr, with its place.
+        tracing::error!(request = id.as_str(), "a handler panicked");
+        ApiError::new(ErrorCode::Internal, "something went wrong here").into_response()
+    });
+    response = shaped(response, &id);
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    if method == Method::HEAD {
+        *response.body_mut() = Body::empty();
+    }
+    response
+}
+
+/// Gives an error its bytes.
+fn shaped(mut response: Response, id: &RequestId) -> Response {
+    match response.extensions_mut().remove::<ApiError>() {
+        Some(error) => {
+            let extensions = std::mem::take(response.extensions_mut());
+            let mut rendered = error.render(id);
+            *rendered.extensions_mut() = extensions;
+            rendered
+        }
+        None => match unshaped(&response) {
+            Some(error) => error.render(id),
+            None => response,
+        },
+    }
+}
+
+/// Errors that come from the libraries below us, not from our own handlers.
+fn unshaped(response: &Response) -> Option<ApiError> {
+    let status = response.status();
+    let json = response.headers().get("content-type").is_some_and(|kind| kind == "application/json");
+    if json || !(status.is_client_error() || status.is_server_error()) {
+        return None;
+    }
+    let code = match status {
+        StatusCode::NOT_FOUND => ErrorCode::NotFound,
+        status if status.is_client_error() => ErrorCode::Validation,
+        _ => ErrorCode::Internal,
+    };
+    let reason = status.canonical_reason().unwrap_or("error").to_lowercase();
+    Some(ApiError::new(code, reason).with_status(status))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_traceparent_is_honoured() {
+        let good = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        assert_eq!(TraceParent::parse(good).map(|trace| trace.as_str().to_owned()).as_deref(), Some(good));
+        let later = format!("01{}-more", &good[2..]);
+        assert_eq!(TraceParent::parse(&later).map(|trace| trace.as_str().to_owned()).as_deref(), Some(good));
+        for bad in [
+            "",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+            "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+        ] {
+            assert_eq!(TraceParent::parse(bad), None, "{bad}");
+        }
+    }
+}

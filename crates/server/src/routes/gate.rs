@@ -1,0 +1,55 @@
+//! What stands before every handler: caps, and query parameters that the row knows.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::MethodRouter;
+
+use super::{AnswerOf, Route};
+use crate::access::{self, Cap, Identity};
+use crate::app::App;
+use crate::error::ApiError;
+use crate::query::{Param, Query};
+
+/// What of a row counts while a request is served.
+#[derive(Clone, Copy)]
+pub(super) struct Gate {
+    path: &'static str,
+    cap: Cap,
+    query: &'static [Param],
+    answer_of: Option<AnswerOf>,
+}
+
+/// The row whose handler made an answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Served(pub(crate) &'static str);
+
+pub(super) fn split(route: Route) -> (MethodRouter<Arc<App>>, Gate) {
+    let Route { path, cap, query, answer_of, handler, method: _, summary: _, body: _, answers: _ } = route;
+    (handler, Gate { path, cap, query, answer_of })
+}
+
+/// Lets a request through to its handler, or not.
+pub(super) async fn pass(State((_app, gate)): State<(Arc<App>, Gate)>, request: Request, next: Next) -> Response {
+    let mut response = match gate.check(&request) {
+        Ok(()) => next.run(request).await,
+        Err(error) => error.into_response(),
+    };
+    response.extensions_mut().insert(Served(gate.path));
+    response
+}
+
+impl Gate {
+    fn check(self, request: &Request) -> Result<(), ApiError> {
+        if self.cap != Cap::Public {
+            let identity = request.extensions().get::<Identity>().ok_or_else(access::no_token)?;
+            if !identity.caps.allow(self.cap) {
+                return Err(ApiError::permission_denied("this needs the cap `write`")
+                    .hint("make a token with `r1 ctl token create --caps write`"));
+            }
+        }
+        Query::parse(request.uri().query()).check(self.query)
+    }
+}

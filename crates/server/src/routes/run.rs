@@ -1,0 +1,37 @@
+//! From the id in a path to a run.
+
+use r1_event::RunId;
+use r1_protocol::RunFacts;
+use r1_runtime::resolve::{ResolveError, resolve};
+
+use crate::app::App;
+use crate::error::ApiError;
+
+/// The run that an id names, in any of its written forms.
+pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
+    match resolve(app.engine.store(), given).await {
+        Ok(run) if is_whole(given, &run) => Ok(run),
+        Ok(_) | Err(ResolveError::NotFound { .. } | ResolveError::Ambiguous { .. } | ResolveError::NoRuns) => {
+            Err(not_found(given))
+        }
+        Err(ResolveError::Store(err)) => Err(ApiError::internal(&err)),
+    }
+}
+
+/// A path names a run by its whole id: what is short for something today may be for something else tomorrow.
+fn is_whole(given: &str, run: &RunId) -> bool {
+    let digits = given.chars().filter(|c| *c != '-').count();
+    let bare = ["run_", "chat_", "sess_"].iter().find_map(|prefix| given.strip_prefix(prefix)).unwrap_or(given);
+    given == run.as_str() || bare.len() == 26 || (given != "last" && digits == 32)
+}
+
+/// Whether the run with these facts is of the task that a path names.
+pub(crate) fn is_of_task(facts: &RunFacts, task: &str) -> bool {
+    let bare = |id: &str| id.strip_prefix("task_").unwrap_or(id).to_ascii_uppercase();
+    facts.task_id.as_deref().is_some_and(|own| bare(own) == bare(task))
+}
+
+/// There is no such run, or none that the path leads to.
+pub(crate) fn not_found(given: &str) -> ApiError {
+    ApiError::not_found(format!("there is no run {given}")).hint("GET /hecate/v1/runs lists all runs")
+}

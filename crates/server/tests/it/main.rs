@@ -1,0 +1,11 @@
+//! What the server promises, over real HTTP.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+#[path = "../../../store/tests/it/pg_server.rs"]
+mod pg_server;
+mod support;
+
+mod meta;
+mod postgres_streams;
+mod streams;
