@@ -406,6 +406,9 @@ impl From<GoOnError> for CliError {
             err @ (GoOnError::TaskIsOpen { .. } | GoOnError::TaskIsBusy { .. }) => {
                 worded(err).hint("see `r1 runs`; end it with `r1 cancel`, or go on with `r1 resume`")
             }
+            err @ (GoOnError::AtWork { .. } | GoOnError::Draining) => worded(err),
+            GoOnError::Engine(err) => err.into(),
+            GoOnError::Command(err) => err.into(),
             err @ (GoOnError::Snapshot(_) | GoOnError::UnknownCheckpoint { .. }) => worded(err),
             GoOnError::Store(err) => err.into(),
         }
@@ -419,6 +422,7 @@ impl From<CommandError> for CliError {
             CommandError::History(err) => err.into(),
             CommandError::Engine(err) => err.into(),
             CommandError::Store(err) => err.into(),
+            err @ CommandError::StillStopping { .. } => worded(err).hint("watch it with `r1 tail RUN`"),
             err @ CommandError::NoAnswer { .. } => worded(err).hint("its process may be stopped; see `r1 runs`"),
             err @ CommandError::Leave(_) => worded(err),
         }

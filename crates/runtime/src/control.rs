@@ -1,5 +1,6 @@
 //! What can be done with runs: one module per verb, for every surface alike.
 
+pub mod attach;
 pub mod caller;
 pub mod check;
 pub mod checkpoint;

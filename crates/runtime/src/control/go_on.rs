@@ -3,16 +3,20 @@
 use r1_event::{Kind, Payload, RunId, Seq};
 use r1_protocol::api::TaskKind;
 use r1_protocol::data::{self, EventData, Object};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{LeaseError, PageLimit, SharedStore, StoreError};
 
-use super::caller::Caller;
+use super::caller::{Caller, Effect};
+use super::command::{CommandError, command};
 use super::create::{Continuation, CreateError, NewRun, Way, create};
 use super::order::own_place;
-use super::task::{Kin, TaskLock};
+use super::task::{Kin, Standing, TaskLock};
+use crate::agent::command::{Command, TaskChanges};
 use crate::agent::{Budget, RunState};
-use crate::engine::Engine;
+use crate::engine::{Claim, Engine, EngineError};
 use crate::history::{HistoryError, load, load_at};
 use crate::snapshot::SnapshotError;
+use crate::workers::Foreman;
+use crate::writer::WriterError;
 
 /// What may be changed when a run goes on.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +69,15 @@ pub enum GoOnError {
         /// The task.
         task_id: String,
     },
+    /// Someone works on it.
+    #[error("run {run} is being worked on")]
+    AtWork {
+        /// The run.
+        run: RunId,
+    },
+    /// This process takes no more runs.
+    #[error("this node is about to stop and takes no more runs")]
+    Draining,
     /// Not an event of the run.
     #[error("run {run} has no event {seq}")]
     NoEvent {
@@ -98,6 +111,12 @@ pub enum GoOnError {
     /// The run's history cannot be read.
     #[error(transparent)]
     History(#[from] HistoryError),
+    /// The run cannot be taken.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The run did not take what was to be changed.
+    #[error(transparent)]
+    Command(#[from] CommandError),
     /// The new run cannot be made.
     #[error(transparent)]
     Create(#[from] CreateError),
@@ -118,8 +137,8 @@ pub async fn resume(engine: &Engine, run: &RunId, changes: Changes, caller: &Cal
         Some(_) => {}
     }
     let Some(point) = &changes.from else {
-        let seq = state.last;
-        return make(engine, successor(state, seq, Way::Resume, changes), caller).await;
+        let (seq, budget) = (state.last, changes.budget.clone());
+        return make(engine, successor(state, seq, Way::Resume, changes), budget, caller).await;
     };
     let at = match point {
         Point::Event(seq) => *seq,
@@ -128,13 +147,49 @@ pub async fn resume(engine: &Engine, run: &RunId, changes: Changes, caller: &Cal
     branch(engine, run, at, Way::Resume, changes, caller).await
 }
 
+/// Has an open run that nobody works on taken up again, by the workers of this process.
+pub async fn reopen(
+    engine: &Engine,
+    workers: &Foreman,
+    run: &RunId,
+    changes: Changes,
+    caller: &Caller,
+) -> Result<Effect, GoOnError> {
+    let state = load(engine.store(), run).await?;
+    if state.terminal.is_some() || changes.from.is_some() {
+        return Err(GoOnError::StillOpen { run: run.clone() });
+    }
+    // Of what comes before it is taken only the taking is noted: that is what was asked for.
+    let quietly = Caller { note: None, ..caller.clone() };
+    if let Some(budget) = changes.budget {
+        let raise = TaskChanges { budget: Some(budget), ..TaskChanges::default() };
+        command(engine, run, Command::Update(raise), &quietly).await?;
+    }
+    let mut message = changes.message;
+    if state.lease.is_none()
+        && let Some(text) = message.take()
+    {
+        let say = Command::Message { text, client_message_id: None, artifact_ids: Vec::new() };
+        command(engine, run, say, &quietly).await?;
+    }
+    let why = Claim { by_operator: true, message, caller: caller.clone() };
+    match workers.take(run, why).await {
+        Some(Ok(seq)) => Ok(Effect::new(run, seq)),
+        Some(Err(EngineError::Writer(WriterError::Lease(LeaseError::Held { .. })))) => {
+            Err(GoOnError::AtWork { run: run.clone() })
+        }
+        Some(Err(err)) => Err(err.into()),
+        None => Err(GoOnError::Draining),
+    }
+}
+
 /// A new run of the same task from its beginning, without what was said since.
 pub async fn retry(engine: &Engine, run: &RunId, changes: Changes, caller: &Caller) -> Result<RunId, GoOnError> {
     let state = load(engine.store(), run).await?;
     if state.terminal.is_none() {
         return Err(GoOnError::StillOpen { run: run.clone() });
     }
-    let (seq, prompt) = (state.last, state.goal.clone());
+    let (seq, prompt, budget) = (state.last, state.goal.clone(), changes.budget.clone());
     let mut new = successor(state, seq, Way::Retry, changes);
     new.prompt = prompt;
     if new.workspace_mode != "in_place" {
@@ -143,7 +198,7 @@ pub async fn retry(engine: &Engine, run: &RunId, changes: Changes, caller: &Call
         new.system_prompt = new.system_prompt.replace(&new.workspace_path, &place);
         new.workspace_path = place;
     }
-    make(engine, new, caller).await
+    make(engine, new, budget, caller).await
 }
 
 /// A new run that shares `run` up to the event `at` and then goes another way, in a workspace of its own.
@@ -170,6 +225,7 @@ async fn branch(
         return Err(GoOnError::NoEvent { run: run.clone(), seq: at });
     }
     let changed_since = load(engine.store(), run).await?.changed_files;
+    let budget = changes.budget.clone();
     let mut new = successor(state.clone(), at, way, changes);
     if let Some((checkpoint_id, revision)) = workspace_of(&state, changed_since, run, at)? {
         let path = own_place(engine.workspaces());
@@ -180,12 +236,21 @@ async fn branch(
             origin.checkpoint_id = Some(checkpoint_id);
         }
     }
-    make(engine, new, caller).await
+    make(engine, new, budget, caller).await
 }
 
 /// Makes the run, unless its task has an open one.
-async fn make(engine: &Engine, mut new: NewRun, caller: &Caller) -> Result<RunId, GoOnError> {
-    let Some(task_id) = new.task_id.clone() else { return Ok(create(engine, new, true, caller).await?) };
+async fn make(
+    engine: &Engine,
+    mut new: NewRun,
+    budget: Option<Budget>,
+    caller: &Caller,
+) -> Result<RunId, GoOnError> {
+    let wanted = budget.unwrap_or_default();
+    let Some(task_id) = new.task_id.clone() else {
+        new.spec.budget = new.spec.budget.with(&wanted);
+        return Ok(create(engine, new, true, caller).await?);
+    };
     let store = engine.store();
     let busy = || GoOnError::TaskIsBusy { task_id: task_id.clone() };
     let lock = TaskLock::take(store, &task_id, engine.instance()).await?.ok_or_else(busy)?;
@@ -195,6 +260,13 @@ async fn make(engine: &Engine, mut new: NewRun, caller: &Caller) -> Result<RunId
             return Err(GoOnError::TaskIsOpen { open: open.run.clone() });
         }
         new.number = kin.next_number();
+        if let Some(standing) = Standing::of(store, &task_id).await? {
+            new.spec.budget = standing.budget;
+            if let Some(origin) = &mut new.origin {
+                origin.prior_cost_micros_usd = origin.prior_cost_micros_usd.max(standing.cost_micros_usd);
+            }
+        }
+        new.spec.budget = new.spec.budget.with(&wanted);
         Ok(create(engine, new, true, caller).await?)
     };
     let made = made.await;
@@ -240,10 +312,7 @@ fn workspace_of(
 }
 
 fn successor(state: RunState, seq: Seq, way: Way, changes: Changes) -> NewRun {
-    let mut spec = state.spec.as_ref().clone();
-    if let Some(budget) = changes.budget {
-        spec.budget = spec.budget.with(&budget);
-    }
+    let spec = state.spec.as_ref().clone();
     let reason = changes.reason.unwrap_or_else(|| "requested".into());
     let planned = [TaskKind::Shell, TaskKind::Git, TaskKind::File];
     let planned = planned.into_iter().find(|kind| kind.as_str() == state.run_kind);

@@ -21,7 +21,7 @@ use crate::emit::Emission;
 use crate::engine::Engine;
 use crate::world;
 
-pub(crate) use kin::{Kin, TaskLock};
+pub(crate) use kin::{Kin, Standing, TaskLock};
 
 /// Makes a task and its first run, which is in the queue when this returns, unless it is held back.
 pub async fn make(
@@ -46,7 +46,7 @@ pub async fn change(engine: &Engine, task_id: &str, wanted: PatchTask, caller: &
         let kin = Kin::of(engine.store(), task_id).await?;
         let last = kin.last().ok_or_else(|| TaskError::Unknown { task_id: task_id.into() })?;
         if !last.is_open {
-            return record(engine, &last.run, changes, caller).await;
+            return record(engine, task_id, &last.run, changes, caller).await;
         }
         match command(engine, &last.run, Command::Update(changes.clone()), caller).await {
             Ok(answer) => return Ok(answer.effect),
@@ -58,11 +58,18 @@ pub async fn change(engine: &Engine, task_id: &str, wanted: PatchTask, caller: &
 }
 
 /// Writes what changes into an operator run about `run`, whose log is closed.
-async fn record(engine: &Engine, run: &RunId, mut changes: TaskChanges, caller: &Caller) -> Result<Effect, TaskError> {
+async fn record(
+    engine: &Engine,
+    task_id: &str,
+    run: &RunId,
+    mut changes: TaskChanges,
+    caller: &Caller,
+) -> Result<Effect, TaskError> {
     let redactor = engine.redactor();
     if let Some(wanted) = &changes.budget {
-        let budget = kin::budget(engine.store(), run).await?;
-        changes.budget = Some(raised(&budget, wanted).map_err(CommandError::Refused)?);
+        let unknown = || TaskError::Unknown { task_id: task_id.into() };
+        let standing = Standing::of(engine.store(), task_id).await?.ok_or_else(unknown)?;
+        changes.budget = Some(raised(&standing.budget, wanted).map_err(CommandError::Refused)?);
     }
     let new = OperatorRun {
         about: run.clone(),

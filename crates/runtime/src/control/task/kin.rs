@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use r1_event::{RunId, Seq, Version};
-use r1_protocol::json;
-use r1_store::{Lease, LeaseError, PageLimit, RunFilter, SharedStore, StoreError};
+use r1_event::RunId;
+use r1_protocol::api;
+use r1_store::{Lease, LeaseError, SharedStore, StoreError};
 
-use crate::agent::{Budget, RunSpec};
-use crate::control::operator::{self, OPERATOR};
-use crate::history::load;
+use crate::agent::Budget;
+use crate::index::{Index, IndexError, RunQuery};
 use crate::world;
 
 /// How long whoever makes a run may take; then another one may.
@@ -30,28 +29,20 @@ pub(crate) struct Relative {
 
 impl Kin {
     pub(crate) async fn of(store: &SharedStore, task_id: &str) -> Result<Self, StoreError> {
-        let mut runs = Vec::new();
-        let mut after = None;
-        loop {
-            let page = store.list(RunFilter { after, limit: 1000, ..RunFilter::default() }).await?;
-            for summary in page.runs.iter().filter(|summary| summary.version == Version::V2) {
-                let first = store.read(&summary.run_id, Seq::FIRST, PageLimit::ONE).await?;
-                let Some(started) = first.first().and_then(operator::run_started) else { continue };
-                let kind = started.run_kind.as_deref().unwrap_or_default();
-                if started.task_id.as_deref() != Some(task_id) || started.parent.is_some() || kind == OPERATOR {
-                    continue;
-                }
-                runs.push(Relative {
-                    run: summary.run_id.clone(),
-                    number: started.number.unwrap_or(1),
-                    is_open: summary.head.terminal.is_none(),
-                });
-            }
-            match page.next {
-                Some(next) if !page.runs.is_empty() => after = Some(next),
-                _ => return Ok(Self { runs }),
-            }
-        }
+        // The newest are enough: what is open is among them, and so is the highest number.
+        let query = RunQuery { task_id: Some(task_id.to_owned()), limit: 50, ..RunQuery::default() };
+        let found = match Index::new(store.clone()).runs(query).await {
+            Ok(found) => found.data,
+            Err(IndexError::Store(err)) => return Err(err),
+            // No cursor was given.
+            Err(IndexError::BadCursor { .. }) => Vec::new(),
+        };
+        let own = found.into_iter().filter(|run| run.parent_run_id.is_none());
+        let relative = |run: api::Run| {
+            let is_open = !run.status.is_final();
+            Some(Relative { run: run.id.parse().ok()?, number: run.number.unwrap_or(1), is_open })
+        };
+        Ok(Self { runs: own.filter_map(relative).collect() })
     }
 
     /// The newest run.
@@ -70,25 +61,18 @@ impl Kin {
     }
 }
 
-/// What a task may use up, as its last run and what was said since tell.
-pub(super) async fn budget(store: &SharedStore, run: &RunId) -> Result<Budget, StoreError> {
-    let mut budget = match load(store, run).await {
-        Ok(state) => state.spec.budget.clone(),
-        Err(_) => RunSpec::default().budget,
-    };
-    for about in operator::about(store, run).await? {
-        for record in store.read(&about, Seq::FIRST, PageLimit::default()).await? {
-            let Ok((_, payload)) = crate::agent::RunState::read(&record) else { continue };
-            if let r1_event::Payload::Typed(typed) = &payload
-                && typed.r#type == "task.updated"
-                && let Some(said) = json::from_raw(&typed.data).get("budget")
-                && let Ok(said) = serde_json::from_value(said.clone())
-            {
-                budget = said;
-            }
-        }
+/// What a task may use up, over all its runs, and what it has.
+pub(crate) struct Standing {
+    pub(crate) budget: Budget,
+    pub(crate) cost_micros_usd: u64,
+}
+
+impl Standing {
+    /// `None` if there is no such task.
+    pub(crate) async fn of(store: &SharedStore, task_id: &str) -> Result<Option<Self>, StoreError> {
+        let task = Index::new(store.clone()).task(task_id).await?;
+        Ok(task.map(|task| Self { budget: task.budget.into(), cost_micros_usd: task.cost_micros_usd }))
     }
-    Ok(budget)
 }
 
 /// Held by whoever makes a further run of a task, so that there is never more than one open.
