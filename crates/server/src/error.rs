@@ -1,5 +1,7 @@
 //! Errors, in the one shape that every route gives them.
 
+mod from_store;
+
 use std::error::Error as StdError;
 
 use axum::body::Body;
@@ -9,6 +11,8 @@ use axum::response::{IntoResponse, Response};
 use r1_protocol::api::{ApiErrorBody, ErrorCode, ErrorDetail, ErrorObject};
 
 use crate::request::RequestId;
+
+pub(crate) use from_store::still_running;
 
 /// Why a request was not done, and what to do next.
 ///

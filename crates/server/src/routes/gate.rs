@@ -32,8 +32,8 @@ pub(super) fn split(route: Route) -> (MethodRouter<Arc<App>>, Gate) {
 }
 
 /// Lets a request through to its handler, or not.
-pub(super) async fn pass(State((_app, gate)): State<(Arc<App>, Gate)>, request: Request, next: Next) -> Response {
-    let mut response = match gate.check(&request) {
+pub(super) async fn pass(State((app, gate)): State<(Arc<App>, Gate)>, request: Request, next: Next) -> Response {
+    let mut response = match gate.check(&app, &request) {
         Ok(()) => next.run(request).await,
         Err(error) => error.into_response(),
     };
@@ -42,12 +42,19 @@ pub(super) async fn pass(State((_app, gate)): State<(Arc<App>, Gate)>, request: 
 }
 
 impl Gate {
-    fn check(self, request: &Request) -> Result<(), ApiError> {
+    fn check(self, app: &App, request: &Request) -> Result<(), ApiError> {
         if self.cap != Cap::Public {
             let identity = request.extensions().get::<Identity>().ok_or_else(access::no_token)?;
-            if !identity.caps.allow(self.cap) {
-                return Err(ApiError::permission_denied("this needs the cap `write`")
-                    .hint("make a token with `r1 ctl token create --caps write`"));
+            if !identity.grant.allows(self.cap) {
+                let need = self.cap.as_str();
+                return Err(ApiError::permission_denied(format!(
+                    "this needs the cap `{need}`; the token `{}` has: {}",
+                    identity.name, identity.grant
+                ))
+                .hint(format!("make one with `r1 ctl token create --caps {need}`")));
+            }
+            if app.draining().is_cancelled() {
+                return Err(ApiError::crash_recovery("this node is about to end").hint("ask again, or another node"));
             }
         }
         Query::parse(request.uri().query()).check(self.query)
