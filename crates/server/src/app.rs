@@ -5,10 +5,14 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use r1_event::UnixNanos;
+use r1_runtime::control::order::Shop;
 use r1_runtime::engine::Engine;
+use r1_runtime::index::Index;
+use r1_runtime::workers::Foreman;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Access, AccessSettings};
+use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::streams::{StreamOptions, Streams};
 
@@ -20,6 +24,9 @@ pub struct App {
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
+    pub(crate) index: Index,
+    shop: Option<Shop>,
+    workers: Option<Foreman>,
     draining: CancellationToken,
     shutdown: CancellationToken,
 }
@@ -89,7 +96,29 @@ impl App {
         let (access, streams) =
             (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
-        Self { engine, access, metrics: Metrics::new(), limits, node, streams, draining, shutdown }
+        let index = Index::new(engine.store().clone());
+        let (metrics, shop, workers) = (Metrics::new(), None, None);
+        Self { engine, access, metrics, limits, node, streams, index, shop, workers, draining, shutdown }
+    }
+
+    /// With what new tasks are made with; without it, none are made here.
+    #[must_use]
+    pub fn with_shop(self, shop: Shop) -> Self {
+        Self { shop: Some(shop), ..self }
+    }
+
+    /// With workers that take runs up again; without them, others have to.
+    #[must_use]
+    pub fn with_workers(self, workers: Foreman) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
+    pub(crate) fn shop(&self) -> Result<&Shop, ApiError> {
+        self.shop.as_ref().ok_or_else(|| ApiError::crash_recovery("this node makes no tasks; ask another one"))
+    }
+
+    pub(crate) fn workers(&self) -> Result<&Foreman, ApiError> {
+        self.workers.as_ref().ok_or_else(|| ApiError::crash_recovery("this node has no workers; ask another one"))
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

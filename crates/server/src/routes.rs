@@ -9,6 +9,7 @@ mod gate;
 mod meta;
 mod path;
 mod run;
+mod verbs;
 
 use std::sync::Arc;
 
@@ -174,6 +175,7 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(meta::table());
     rows.extend(events::table());
     rows.extend(feed::table());
+    rows.extend(verbs::table());
     rows
 }
 

@@ -240,12 +240,7 @@ async fn branch(
 }
 
 /// Makes the run, unless its task has an open one.
-async fn make(
-    engine: &Engine,
-    mut new: NewRun,
-    budget: Option<Budget>,
-    caller: &Caller,
-) -> Result<RunId, GoOnError> {
+async fn make(engine: &Engine, mut new: NewRun, budget: Option<Budget>, caller: &Caller) -> Result<RunId, GoOnError> {
     let wanted = budget.unwrap_or_default();
     let Some(task_id) = new.task_id.clone() else {
         new.spec.budget = new.spec.budget.with(&wanted);

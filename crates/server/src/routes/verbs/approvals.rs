@@ -10,7 +10,7 @@ use r1_runtime::agent::command::{Command, Resolution};
 use r1_runtime::control::command::command;
 
 use super::{answer, bare};
-use crate::access::{Cap, Caller};
+use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;

@@ -11,7 +11,7 @@ use r1_runtime::control::patches::{self, Request, Verb};
 use r1_runtime::world;
 
 use super::answer::{self, Moved};
-use crate::access::{Cap, Caller};
+use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
@@ -19,28 +19,45 @@ use crate::routes::{PathIds, Route};
 
 pub(super) fn table() -> Vec<Route> {
     let row = |route: Route, summary| {
-        route
-            .summary(summary)
-            .body::<PatchRequest>()
-            .answers::<Moved>(StatusCode::OK)
-            .answer_of(answer::moved)
+        route.summary(summary).body::<PatchRequest>().answers::<Moved>(StatusCode::OK).answer_of(answer::moved)
     };
     vec![
-        row(Route::post("/hecate/v1/artifacts/{id}/apply", Cap::Write, apply), "Makes the change that a patch proposes"),
-        row(Route::post("/hecate/v1/artifacts/{id}/reject", Cap::Write, reject), "Decides that a patch will not be made"),
+        row(
+            Route::post("/hecate/v1/artifacts/{id}/apply", Cap::Write, apply),
+            "Makes the change that a patch proposes",
+        ),
+        row(
+            Route::post("/hecate/v1/artifacts/{id}/reject", Cap::Write, reject),
+            "Decides that a patch will not be made",
+        ),
         row(Route::post("/hecate/v1/artifacts/{id}/revert", Cap::Write, revert), "Undoes a patch that was applied"),
     ]
 }
 
-async fn apply(app: State<Arc<App>>, ids: PathIds, caller: Caller, body: Json<PatchRequest>) -> Result<Response, ApiError> {
+async fn apply(
+    app: State<Arc<App>>,
+    ids: PathIds,
+    caller: Caller,
+    body: Json<PatchRequest>,
+) -> Result<Response, ApiError> {
     act(app, ids, caller, body, Verb::Apply).await
 }
 
-async fn reject(app: State<Arc<App>>, ids: PathIds, caller: Caller, body: Json<PatchRequest>) -> Result<Response, ApiError> {
+async fn reject(
+    app: State<Arc<App>>,
+    ids: PathIds,
+    caller: Caller,
+    body: Json<PatchRequest>,
+) -> Result<Response, ApiError> {
     act(app, ids, caller, body, Verb::Reject).await
 }
 
-async fn revert(app: State<Arc<App>>, ids: PathIds, caller: Caller, body: Json<PatchRequest>) -> Result<Response, ApiError> {
+async fn revert(
+    app: State<Arc<App>>,
+    ids: PathIds,
+    caller: Caller,
+    body: Json<PatchRequest>,
+) -> Result<Response, ApiError> {
     act(app, ids, caller, body, Verb::Revert).await
 }
 

@@ -9,8 +9,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use r1_event::Seq;
 use r1_protocol::api::{
-    Artifact, CancelRequest, EventObject, ExternalEvent, ForkRequest, MessageRequest, Object, ResumeRequest,
-    RetryRequest, Run,
+    Artifact, CancelRequest, ExternalEvent, ForkRequest, MessageRequest, Object, ResumeRequest, RetryRequest, Run,
 };
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::attach::{self, Upload, attach};
@@ -20,7 +19,7 @@ use r1_runtime::control::go_on::{self, Changes, Point};
 use r1_runtime::control::task;
 
 use super::{answer, run_at};
-use crate::access::{Cap, Caller};
+use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::{self, Json};
 use crate::error::ApiError;
@@ -37,12 +36,12 @@ pub(super) fn table() -> Vec<Route> {
         Route::post("{run}/events", Cap::Write, tell)
             .summary("Adds an event from outside: `external.…`")
             .body::<ExternalEvent>()
-            .answers::<EventObject>(StatusCode::OK)
+            .answers::<Object<serde_json::Value>>(StatusCode::OK)
             .answer_of(answer::event),
         Route::post("{run}/messages", Cap::Write, say)
             .summary("Says something to the agent")
             .body::<MessageRequest>()
-            .answers::<EventObject>(StatusCode::OK)
+            .answers::<Object<serde_json::Value>>(StatusCode::OK)
             .answer_of(answer::event),
         Route::post("{run}/artifacts", Cap::Write, upload)
             .summary("Adds a file that can come with a message")
@@ -138,9 +137,7 @@ async fn cancel(
     let cancel = Command::Cancel { reason: request.reason.unwrap_or_default(), by: "operator".into() };
     match command(&app.engine, &run, cancel, &caller.for_control()).await {
         Ok(ended) => answer::run(app, ended.effect).await,
-        Err(CommandError::StillStopping { run }) => {
-            answer::run_with(&app, run.as_str(), StatusCode::ACCEPTED).await
-        }
+        Err(CommandError::StillStopping { run }) => answer::run_with(&app, run.as_str(), StatusCode::ACCEPTED).await,
         Err(err) => Err(err.into()),
     }
 }

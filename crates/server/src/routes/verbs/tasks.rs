@@ -11,7 +11,7 @@ use r1_runtime::control::caller::Effect;
 use r1_runtime::control::task;
 
 use super::{answer, task_id};
-use crate::access::{Cap, Caller};
+use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
