@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use r1_event::UnixNanos;
+use r1_runtime::Keyring;
 use r1_runtime::control::order::Shop;
 use r1_runtime::engine::Engine;
 use r1_runtime::index::Index;
@@ -21,6 +22,7 @@ pub struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Access,
     pub(crate) metrics: Metrics,
+    pub(crate) keyring: Keyring,
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
@@ -97,8 +99,8 @@ impl App {
             (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
         let index = Index::new(engine.store().clone());
-        let (metrics, shop, workers) = (Metrics::new(), None, None);
-        Self { engine, access, metrics, limits, node, streams, index, shop, workers, draining, shutdown }
+        let (metrics, keyring, shop, workers) = (Metrics::new(), Keyring::default(), None, None);
+        Self { engine, access, metrics, limits, node, streams, index, keyring, shop, workers, draining, shutdown }
     }
 
     /// With what new tasks are made with; without it, none are made here.
@@ -119,6 +121,18 @@ impl App {
 
     pub(crate) fn workers(&self) -> Result<&Foreman, ApiError> {
         self.workers.as_ref().ok_or_else(|| ApiError::crash_recovery("this node has no workers; ask another one"))
+    }
+
+    /// With the keys whose signatures count.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// What is known of tasks, runs, approvals and artifacts; to be kept up with the logs by whoever serves.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

@@ -7,6 +7,7 @@ mod events;
 mod feed;
 mod gate;
 mod meta;
+mod objects;
 mod path;
 mod run;
 mod verbs;
@@ -176,6 +177,7 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(events::table());
     rows.extend(feed::table());
     rows.extend(verbs::table());
+    rows.extend(objects::table());
     rows
 }
 

@@ -33,7 +33,7 @@ const ATTACH: [Param; 2] = [
 
 pub(super) fn table() -> Vec<Route> {
     vec![
-        Route::post("{run}/events", Cap::Write, tell)
+        Route::post("{run}/events", Cap::Append, tell)
             .summary("Adds an event from outside: `external.…`")
             .body::<ExternalEvent>()
             .answers::<Object<serde_json::Value>>(StatusCode::OK)
