@@ -11,6 +11,7 @@ use r1_runtime::engine::Engine;
 use r1_runtime::index::Index;
 use r1_runtime::workers::Foreman;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::access::{Access, AccessSettings};
 use crate::error::ApiError;
@@ -29,6 +30,8 @@ pub struct App {
     pub(crate) index: Index,
     shop: Option<Shop>,
     workers: Option<Foreman>,
+    /// Work that goes on although its client may have gone.
+    pub(crate) tasks: TaskTracker,
     draining: CancellationToken,
     shutdown: CancellationToken,
 }
@@ -99,8 +102,21 @@ impl App {
             (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
         let index = Index::new(engine.store().clone());
-        let (metrics, keyring, shop, workers) = (Metrics::new(), Keyring::default(), None, None);
-        Self { engine, access, metrics, limits, node, streams, index, keyring, shop, workers, draining, shutdown }
+        Self {
+            engine,
+            access,
+            metrics: Metrics::new(),
+            keyring: Keyring::default(),
+            limits,
+            node,
+            streams,
+            index,
+            shop: None,
+            workers: None,
+            tasks: TaskTracker::new(),
+            draining,
+            shutdown,
+        }
     }
 
     /// With what new tasks are made with; without it, none are made here.

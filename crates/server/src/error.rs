@@ -162,10 +162,15 @@ impl ApiError {
         self.status
     }
 
+    /// Whether the same request may work later.
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        self.retry_after.is_some() || matches!(self.code, ErrorCode::Timeout | ErrorCode::CrashRecovery)
+    }
+
     /// The error as it is sent.
     pub(crate) fn render(self, request_id: &RequestId) -> Response {
-        let retriable =
-            self.retry_after.is_some() || matches!(self.code, ErrorCode::Timeout | ErrorCode::CrashRecovery);
+        let retriable = self.is_retriable();
         let body = ApiErrorBody {
             error: ErrorObject {
                 code: self.code,

@@ -14,6 +14,8 @@ use crate::request::TraceParent;
 /// Somebody we know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
+    /// Tells callers apart, also when two have the same name.
+    pub(crate) id: String,
     /// The token's name, or the operator's.
     pub(crate) name: String,
     pub(crate) grant: Grant,
@@ -24,8 +26,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn new(name: &str, grant: Grant, via: Via, headers: &HeaderMap) -> Self {
-        let mut identity = Self { name: name.to_owned(), grant, via, client: None };
+    pub(super) fn new(id: &str, name: &str, grant: Grant, via: Via, headers: &HeaderMap) -> Self {
+        let mut identity = Self { id: id.to_owned(), name: name.to_owned(), grant, via, client: None };
         identity.name_client(headers);
         identity
     }
@@ -59,7 +61,7 @@ impl Caller {
 
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
-        let Identity { name, grant: _, via, client } = &self.identity;
+        let Identity { id: _, name, grant: _, via, client } = &self.identity;
         let (id, client, via) = (Some(name.clone()), client.clone(), Some(via.clone()));
         let actor = Actor { kind: ActorKind::Operator, id, client, via };
         ControlCaller { actor: Some(actor), note: self.note.clone() }
