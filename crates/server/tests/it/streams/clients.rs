@@ -9,6 +9,7 @@ use super::browser::Browser;
 use super::desk::Desk;
 use super::places::Place;
 use super::proxy::Proxy;
+use super::sse::PATIENCE;
 use crate::support::{HOST, Server, TOKEN, json_of};
 
 /// The program, if this machine has it.
@@ -69,6 +70,34 @@ async fn curl_follows_a_run_over_a_bad_line() {
     let lines = server.get(&format!("{path}?format=ndjson")).await.text().await.unwrap();
     assert_eq!(seen, lines.lines().collect::<Vec<_>>());
     assert_eq!(seen.len() as u64, events);
+}
+
+/// Runs where `R1_TEST_PYTHON` names a Python that has what `tools/requirements.txt` lists; `./test python` does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_python_client_follows_a_run_over_a_bad_line() {
+    let Some(python) = std::env::var_os("R1_TEST_PYTHON") else {
+        eprintln!("skipped: R1_TEST_PYTHON is not set");
+        return;
+    };
+    let server = Server::start().await;
+    let mut desk = Desk::new(&server.store).await;
+    let (run, path) = (desk.run.to_string(), desk.path());
+    // Two breaks are enough: it waits for two seconds after each, as it is told to.
+    let proxy = Proxy::with_cuts(&server.url, [3_000, 9_000]).await;
+    let writer = tokio::spawn(async move {
+        for _ in 0..40 {
+            desk.chatter_at_once(2).await;
+        }
+        desk.finish().await;
+    });
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/follow_run.py");
+    let mut client = Command::new(python);
+    client.arg(script).args([&proxy.url, &run, "--host", HOST]).env("R1_TOKEN", TOKEN).kill_on_drop(true);
+    let output = tokio::time::timeout(PATIENCE, client.output()).await.expect("it does not end").unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    writer.await.unwrap();
+    let lines = server.get(&format!("{path}?format=ndjson")).await.text().await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), lines);
 }
 
 /// The page that a browser opens: it follows the run and says in its title what it heard.
