@@ -107,7 +107,7 @@ impl Access {
     }
 
     fn operator_as(&self, via: Via, headers: &HeaderMap) -> Identity {
-        Identity::new(&self.operator_name, Grant::Caps(Caps::ALL), via, headers)
+        Identity::new("operator", &self.operator_name, Grant::Caps(Caps::ALL), via, headers)
     }
 
     async fn by_token(&self, authorization: &str, headers: &HeaderMap) -> Result<Identity, ApiError> {
@@ -122,7 +122,7 @@ impl Access {
             return Ok(self.operator_as(Via::Http, headers));
         }
         match tokens::find(&self.store, token).await? {
-            Some(known) => Ok(Identity::new(&known.name, known.grant, Via::Http, headers)),
+            Some(known) => Ok(Identity::new(&known.id, &known.name, known.grant, Via::Http, headers)),
             None => Err(ApiError::unauthorized("the token is not known here, or its time is over")
                 .hint("the operator's token is in the file `token` of R1's home; `r1 ctl token create` makes others")),
         }

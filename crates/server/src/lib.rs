@@ -13,6 +13,7 @@ mod app;
 mod body;
 mod error;
 mod hub;
+mod idempotency;
 pub mod listen;
 mod metrics;
 mod query;

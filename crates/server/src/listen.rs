@@ -151,7 +151,8 @@ impl Bound {
             () = app.draining().cancelled() => {}
         }
         drop((self.tcp, self.unix));
-        server.finish(grace).await;
+        app.tasks.close();
+        server.finish(&app, grace).await;
     }
 }
 
@@ -238,11 +239,12 @@ impl Server {
         Connection { router, arrival, patience, watcher: self.graceful.watcher() }
     }
 
-    async fn finish(self, grace: Duration) {
+    async fn finish(self, app: &App, grace: Duration) {
         self.connections.close();
         let _ = tokio::time::timeout(grace, async {
             self.graceful.shutdown().await;
             self.connections.wait().await;
+            app.tasks.wait().await;
         })
         .await;
     }

@@ -27,7 +27,7 @@ pub(crate) struct RequestId(String);
 
 impl RequestId {
     /// The client's own, if it is fit to be shown; otherwise a new one.
-    fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let given = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         let fit = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
         Self(given.filter(fit).map_or_else(|| world::new_id("req"), str::to_owned))

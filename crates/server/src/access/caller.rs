@@ -7,13 +7,15 @@ use axum::http::request::Parts;
 use r1_protocol::data::{Actor, ActorKind, Via};
 use r1_runtime::control::caller::{Caller as ControlCaller, NoteSlot};
 
-use super::grant::Grant;
+use super::grant::{Cap, Grant};
 use crate::error::ApiError;
 use crate::request::TraceParent;
 
 /// Somebody we know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
+    /// Tells callers apart, also when two have the same name.
+    pub(crate) id: String,
     /// The token's name, or the operator's.
     pub(crate) name: String,
     pub(crate) grant: Grant,
@@ -24,8 +26,8 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(super) fn new(name: &str, grant: Grant, via: Via, headers: &HeaderMap) -> Self {
-        let mut identity = Self { name: name.to_owned(), grant, via, client: None };
+    pub(super) fn new(id: &str, name: &str, grant: Grant, via: Via, headers: &HeaderMap) -> Self {
+        let mut identity = Self { id: id.to_owned(), name: name.to_owned(), grant, via, client: None };
         identity.name_client(headers);
         identity
     }
@@ -52,9 +54,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whether they may do what needs this.
+    pub(crate) const fn may(&self, need: Cap) -> bool {
+        self.identity.grant.allows(need)
+    }
+
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
-        let Identity { name, grant: _, via, client } = &self.identity;
+        let Identity { id: _, name, grant: _, via, client } = &self.identity;
         let (id, client, via) = (Some(name.clone()), client.clone(), Some(via.clone()));
         let actor = Actor { kind: ActorKind::Operator, id, client, via };
         ControlCaller { actor: Some(actor), note: self.note.clone() }

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn ada() -> Identity {
-        Identity::new("ada", Grant::Caps(Caps::default()), Via::Http, &HeaderMap::new())
+        Identity::new("operator", "ada", Grant::Caps(Caps::default()), Via::Http, &HeaderMap::new())
     }
 
     #[test]

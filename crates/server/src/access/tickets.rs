@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_ticket_is_good_once_and_for_thirty_seconds() {
         let (tickets, now) = (Tickets::default(), Instant::now());
-        let who = Identity::new("ada", Grant::Caps(Caps::default()), Via::Http, &HeaderMap::new());
+        let who = Identity::new("operator", "ada", Grant::Caps(Caps::default()), Via::Http, &HeaderMap::new());
         let ticket = tickets.give(who.clone(), now).unwrap();
         assert_eq!(tickets.take(&ticket, now), Some(who.clone()));
         assert_eq!(tickets.take(&ticket, now), None);

@@ -7,5 +7,6 @@ mod pg_server;
 mod support;
 
 mod meta;
+mod objects;
 mod postgres_streams;
 mod streams;
