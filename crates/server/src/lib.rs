@@ -4,6 +4,7 @@
 //! - [`router`]: all routes, from one table (`routes.rs`): caps, strict query parameters, methods and the
 //!   OpenAPI document come from its rows, so that none can forget a route.
 //! - [`ApiError`]: the one shape of every error.
+//! - [`Telemetry`]: what OpenTelemetry is told, if anyone wants to hear it.
 //!
 //! Who may come in is decided in `access.rs`, before anything of a request is read; what every request goes
 //! through (id, log, panics) is `request.rs`.
@@ -18,8 +19,10 @@ mod request;
 mod routes;
 mod sse;
 mod streams;
+mod telemetry;
 
 pub use app::{App, Limits};
 pub use error::ApiError;
 pub use routes::router;
 pub use streams::StreamOptions;
+pub use telemetry::{BadSettings, Settings as TelemetrySettings, Telemetry};
