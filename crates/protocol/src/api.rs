@@ -5,6 +5,7 @@
 
 mod approval;
 mod artifact;
+mod daemon;
 mod error;
 mod list;
 mod request;
@@ -13,6 +14,7 @@ mod task;
 
 pub use approval::{Approval, ApprovalStatus};
 pub use artifact::{Artifact, DiffStats};
+pub use daemon::{Daemon, Health, NodeHealth, StoreHealth, Ticket, WorkerHealth};
 pub use error::{ApiErrorBody, ErrorCode, ErrorDetail, ErrorObject};
 pub use list::{EventList, List, Object};
 pub use request::{

@@ -1,18 +1,56 @@
 //! What every request can reach.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
+use r1_event::UnixNanos;
 use r1_runtime::engine::Engine;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
+use crate::access::{Access, AccessSettings};
+use crate::metrics::Metrics;
 use crate::streams::{StreamOptions, Streams};
 
 /// The server's parts. It holds no facts about runs: those are in the store.
 pub struct App {
     pub(crate) engine: Arc<Engine>,
+    pub(crate) access: Access,
+    pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) node: Node,
     pub(crate) streams: Streams,
+    /// Work that goes on although its client may have gone.
+    pub(crate) tasks: TaskTracker,
     draining: CancellationToken,
+    shutdown: CancellationToken,
+}
+
+/// How a server is to be.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may come in.
+    pub access: AccessSettings,
+    /// How much a client may ask of us.
+    pub limits: Limits,
+    /// What is told about this node.
+    pub node: Node,
+    /// How events are streamed.
+    pub streams: StreamOptions,
+}
+
+/// What is told about a node.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Since when it serves.
+    pub started_at: UnixNanos,
+    /// Runs that it can work on at a time.
+    pub worker_slots: usize,
+    /// Runs that it works on, told by its workers.
+    pub busy: Arc<AtomicUsize>,
+    /// How programs are confined here.
+    pub sandbox_layer: String,
 }
 
 /// How much a client may ask of us.
@@ -24,34 +62,58 @@ pub struct Limits {
     pub upload_bytes: usize,
     /// How deep JSON may be nested.
     pub depth: usize,
-    /// How long the headers, a body, or the next byte of an upload may take to come in.
-    pub patience: std::time::Duration,
+    /// How long headers, a body, or the next byte of an upload may take to come in, and the next byte of an
+    /// answer to be taken.
+    pub patience: Duration,
+    /// Connections at a time.
+    pub connections: usize,
+    /// Requests whose answer has not begun, at a time.
+    pub requests: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body_bytes: 1 << 20, upload_bytes: 64 << 20, depth: 64, patience: std::time::Duration::from_secs(30) }
+        Self {
+            body_bytes: 1 << 20,
+            upload_bytes: 64 << 20,
+            depth: 64,
+            patience: Duration::from_secs(30),
+            connections: 4096,
+            requests: 1024,
+        }
     }
 }
 
 impl App {
     /// A server of the engine's store.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, limits: Limits) -> Self {
-        let streams = Streams::new(engine.store().clone(), StreamOptions::default());
-        Self { engine, limits, streams, draining: CancellationToken::new() }
-    }
-
-    /// With other streams than usual.
-    #[must_use]
-    pub fn with_streams(self, options: StreamOptions) -> Self {
-        let streams = Streams::new(self.engine.store().clone(), options);
-        Self { streams, ..self }
+    pub fn new(engine: Arc<Engine>, settings: Settings) -> Self {
+        let Settings { access, limits, node, streams } = settings;
+        let (access, streams) =
+            (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
+        let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        Self {
+            engine,
+            access,
+            metrics: Metrics::new(),
+            limits,
+            node,
+            streams,
+            tasks: TaskTracker::new(),
+            draining,
+            shutdown,
+        }
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.
     #[must_use]
     pub const fn draining(&self) -> &CancellationToken {
         &self.draining
+    }
+
+    /// Called off when somebody asks over HTTP that the server ends. Whoever started it sees to that.
+    #[must_use]
+    pub const fn shutdown_asked(&self) -> &CancellationToken {
+        &self.shutdown
     }
 }

@@ -10,6 +10,8 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::BoxStream;
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -38,18 +40,37 @@ impl<T: DeserializeOwned> FromRequest<Arc<App>> for Json<T> {
 
 /// The whole body, if it is not longer than `most` and comes in time.
 pub(crate) async fn read(body: Body, most: usize, patience: Duration) -> Result<Bytes, ApiError> {
-    let whole = tokio::time::timeout(patience, Limited::new(body, most).collect()).await.map_err(|_| {
-        ApiError::timeout(format!("the body did not come within {} s", patience.as_secs()))
-            .with_status(StatusCode::REQUEST_TIMEOUT)
-    })?;
-    match whole {
+    let whole = tokio::time::timeout(patience, Limited::new(body, most).collect()).await;
+    match whole.map_err(|_| too_slow(patience))? {
         Ok(body) => Ok(body.to_bytes()),
-        Err(err) if err.is::<LengthLimitError>() => {
-            Err(ApiError::validation(format!("the body is longer than {most} bytes"))
-                .with_status(StatusCode::PAYLOAD_TOO_LARGE))
-        }
-        Err(_) => Err(ApiError::validation("the body broke off")),
+        Err(err) if err.is::<LengthLimitError>() => Err(too_long(most)),
+        Err(_) => Err(broke_off()),
     }
+}
+
+/// The pieces of an upload, as long as each comes in time and all together are not longer than `most`.
+pub(crate) fn pieces(body: Body, most: usize, patience: Duration) -> BoxStream<'static, Result<Bytes, ApiError>> {
+    let pieces =
+        futures_util::stream::try_unfold((body.into_data_stream(), most), move |(mut body, left)| async move {
+            let next = tokio::time::timeout(patience, body.next()).await.map_err(|_| too_slow(patience))?;
+            let Some(piece) = next.transpose().map_err(|_| broke_off())? else { return Ok(None) };
+            let left = left.checked_sub(piece.len()).ok_or_else(|| too_long(most))?;
+            Ok(Some((piece, (body, left))))
+        });
+    Box::pin(pieces)
+}
+
+fn too_slow(patience: Duration) -> ApiError {
+    ApiError::timeout(format!("the body did not come within {} s", patience.as_secs()))
+        .with_status(StatusCode::REQUEST_TIMEOUT)
+}
+
+fn too_long(most: usize) -> ApiError {
+    ApiError::validation(format!("the body is longer than {most} bytes")).with_status(StatusCode::PAYLOAD_TOO_LARGE)
+}
+
+fn broke_off() -> ApiError {
+    ApiError::validation("the body broke off")
 }
 
 fn must_be_json(headers: &HeaderMap) -> Result<(), ApiError> {

@@ -1,5 +1,7 @@
 //! Errors, in the one shape that every route gives them.
 
+mod from_store;
+
 use std::error::Error as StdError;
 
 use axum::body::Body;
@@ -9,6 +11,8 @@ use axum::response::{IntoResponse, Response};
 use r1_protocol::api::{ApiErrorBody, ErrorCode, ErrorDetail, ErrorObject};
 
 use crate::request::RequestId;
+
+pub(crate) use from_store::still_running;
 
 /// Why a request was not done, and what to do next.
 ///
@@ -151,10 +155,15 @@ impl ApiError {
         self.status
     }
 
+    /// Whether the same request may work later.
+    #[must_use]
+    pub const fn is_retriable(&self) -> bool {
+        self.retry_after.is_some() || matches!(self.code, ErrorCode::Timeout | ErrorCode::CrashRecovery)
+    }
+
     /// The error as it is sent.
     pub(crate) fn render(self, request_id: &RequestId) -> Response {
-        let retriable =
-            self.retry_after.is_some() || matches!(self.code, ErrorCode::Timeout | ErrorCode::CrashRecovery);
+        let retriable = self.is_retriable();
         let body = ApiErrorBody {
             error: ErrorObject {
                 code: self.code,

@@ -1,19 +1,22 @@
 //! R1 over HTTP: the event protocol, live and resumable, to any frontend.
 //!
 //! - [`App`]: what every request can reach. Handlers hold no facts: what they show is read from the store.
-//! - [`router`]: all routes, from one table (`routes.rs`): caps, strict query parameters, methods and the
-//!   OpenAPI document come from its rows, so that none can forget a route.
+//! - [`listen::Bound`]: open sockets; it serves all routes of one table (`routes.rs`). Caps, strict query
+//!   parameters, methods and the OpenAPI document come from its rows, so that none can forget a route.
 //! - [`ApiError`]: the one shape of every error.
 //! - [`Telemetry`]: what OpenTelemetry is told, if anyone wants to hear it.
 //!
 //! Who may come in is decided in `access.rs`, before anything of a request is read; what every request goes
 //! through (id, log, panics) is `request.rs`.
 
-mod access;
+pub mod access;
 mod app;
 mod body;
 mod error;
 mod hub;
+mod idempotency;
+pub mod listen;
+mod metrics;
 mod query;
 mod request;
 mod routes;
@@ -21,8 +24,7 @@ mod sse;
 mod streams;
 mod telemetry;
 
-pub use app::{App, Limits};
+pub use app::{App, Limits, Node, Settings};
 pub use error::ApiError;
-pub use routes::router;
 pub use streams::StreamOptions;
 pub use telemetry::{BadSettings, Settings as TelemetrySettings, Telemetry};

@@ -1,6 +1,8 @@
 //! What every request goes through: it gets an id, and its error gets its shape.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Request, State};
@@ -14,6 +16,8 @@ use r1_runtime::world;
 
 use crate::app::App;
 use crate::error::ApiError;
+use crate::metrics::Counted;
+use crate::routes::Served;
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -23,7 +27,7 @@ pub(crate) struct RequestId(String);
 
 impl RequestId {
     /// The client's own, if it is fit to be shown; otherwise a new one.
-    fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let given = headers.get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
         let fit = |id: &&str| (1..=128).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic());
         Self(given.filter(fit).map_or_else(|| world::new_id("req"), str::to_owned))
@@ -67,15 +71,15 @@ impl<S: Sync> FromRequestParts<S> for RequestId {
 }
 
 /// The outermost layer.
-pub(crate) async fn around(State(_app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
-    let id = RequestId::of(request.headers());
-    let method = request.method().clone();
+pub(crate) async fn around(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+    let (id, begun) = (RequestId::of(request.headers()), Instant::now());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     request.extensions_mut().insert(id.clone());
-    if let Some(trace) = request.headers().get("traceparent").and_then(|value| TraceParent::parse(value.to_str().ok()?))
-    {
+    let trace = request.headers().get("traceparent").and_then(|value| TraceParent::parse(value.to_str().ok()?));
+    if let Some(trace) = trace {
         request.extensions_mut().insert(trace);
     }
-    let answer = std::panic::AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let answer = AssertUnwindSafe(answer(&app, request, next)).catch_unwind().await;
     let mut response = answer.unwrap_or_else(|_| {
         // The panic itself is on stderr, with its place.
         tracing::error!(request = id.as_str(), "a handler panicked");
@@ -88,6 +92,24 @@ pub(crate) async fn around(State(_app): State<Arc<App>>, mut request: Request, n
     if method == Method::HEAD {
         *response.body_mut() = Body::empty();
     }
+    let (status, took) = (response.status(), begun.elapsed());
+    let route = response.extensions().get::<Served>().map_or("none", |served| served.0);
+    app.metrics.answered(route, &method, status, took);
+    // The path, not the query: some of what people put there is nobody else's business.
+    tracing::info!(
+        request = id.as_str(), %method, path, status = status.as_u16(), ms = took.as_millis() as u64, "answered"
+    );
+    response
+}
+
+/// Lets only so many in at a time: what waits in memory must be bounded.
+async fn answer(app: &App, request: Request, next: Next) -> Response {
+    let in_flight = Counted::in_gauge(&app.metrics.in_flight);
+    if usize::try_from(app.metrics.in_flight.get()).is_ok_and(|others| others > app.limits.requests) {
+        return ApiError::too_many("the server has too much to do at once", 1).into_response();
+    }
+    let response = next.run(request).await;
+    drop(in_flight);
     response
 }
 

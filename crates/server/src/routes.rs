@@ -15,7 +15,7 @@ use std::sync::Arc;
 use axum::extract::Request;
 use axum::handler::Handler;
 use axum::http::{HeaderValue, Method, StatusCode};
-use axum::middleware::{from_fn, from_fn_with_state};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use futures_util::future::BoxFuture;
@@ -28,6 +28,7 @@ use crate::error::ApiError;
 use crate::query::Param;
 use crate::request;
 
+pub(crate) use gate::Served;
 pub(crate) use path::{PathIds, RunPath};
 
 /// Makes the part of a document that describes a type.
@@ -177,7 +178,7 @@ pub(crate) fn table() -> Vec<Route> {
 }
 
 /// The whole server as a service.
-pub fn router(app: Arc<App>) -> axum::Router {
+pub(crate) fn router(app: Arc<App>) -> axum::Router {
     let mut router = axum::Router::new();
     for route in table() {
         let paths = route.paths();
@@ -190,7 +191,7 @@ pub fn router(app: Arc<App>) -> axum::Router {
     router
         .method_not_allowed_fallback(wrong_method)
         .fallback(wrong_path)
-        .layer(from_fn(crate::access::identify))
+        .layer(from_fn_with_state(app.clone(), access::identify))
         .layer(from_fn_with_state(app.clone(), request::around))
         .with_state(app)
 }

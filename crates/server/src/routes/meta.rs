@@ -1,18 +1,14 @@
 //! The server about itself.
 
-use axum::http::StatusCode;
+mod health;
+mod login;
+mod schemas;
 
-use super::{Content, Route};
-use crate::access::Cap;
+use super::Route;
 
 pub(crate) fn table() -> Vec<Route> {
-    vec![
-        Route::get("/healthz", Cap::Public, alive)
-            .summary("Whether the process is alive")
-            .answer(StatusCode::OK, Content::Other("text/plain")),
-    ]
-}
-
-async fn alive() -> &'static str {
-    "ok\n"
+    let mut rows = health::table();
+    rows.extend(login::table());
+    rows.extend(schemas::table());
+    rows
 }

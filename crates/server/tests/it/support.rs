@@ -4,6 +4,7 @@ mod world;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use r1_event::RunId;
 use r1_runtime::agent::RunSpec;
@@ -13,13 +14,21 @@ use r1_runtime::engine::{Claim, Engine, EngineError, Outcome};
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
-use r1_server::{App, Limits, StreamOptions, router};
+use r1_server::access::{AccessSettings, OperatorToken};
+use r1_server::listen::{Binding, Bound};
+use r1_server::{App, Limits, Node, Settings, StreamOptions};
 use r1_store::{MemoryStore, SharedStore};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use world::TestWorld;
+
+/// The operator's token of every test.
+pub(crate) const TOKEN: &str = "r1t_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+/// A name, beside those of this machine, by which every server of a test is known.
+pub(crate) const HOST: &str = "r1.example";
 
 /// A server, and the engine behind it.
 pub(crate) struct Server {
@@ -42,37 +51,31 @@ impl Server {
 
     /// On this store.
     pub(crate) async fn on(store: SharedStore) -> Self {
-        Self::of(store, Arc::new(tempfile::tempdir().unwrap()), "r1-00000001", Limits::default()).await
+        Self::of(store, Arc::new(tempfile::tempdir().unwrap()), "r1-00000001", settings()).await
+    }
+
+    /// With an empty store in memory, and set up in another way.
+    pub(crate) async fn with(settings: Settings) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        Self::of(Arc::new(MemoryStore::new()), dir, "r1-00000001", settings).await
     }
 
     /// With an empty store in memory and other limits.
     pub(crate) async fn with_limits(limits: Limits) -> Self {
-        let dir = Arc::new(tempfile::tempdir().unwrap());
-        Self::of(Arc::new(MemoryStore::new()), dir, "r1-00000001", limits).await
+        Self::with(Settings { limits, ..settings() }).await
     }
 
     /// With an empty store in memory and other streams.
-    pub(crate) async fn with_streams(options: StreamOptions) -> Self {
-        let dir = Arc::new(tempfile::tempdir().unwrap());
-        let store: SharedStore = Arc::new(MemoryStore::new());
-        Self::made(store, dir, "r1-00000001", |engine| App::new(engine, Limits::default()).with_streams(options)).await
+    pub(crate) async fn with_streams(streams: StreamOptions) -> Self {
+        Self::with(Settings { streams, ..settings() }).await
     }
 
     /// Another node on the same store.
     pub(crate) async fn another_node(&self) -> Self {
-        Self::of(self.store.clone(), self.dir.clone(), "r1-00000002", Limits::default()).await
+        Self::of(self.store.clone(), self.dir.clone(), "r1-00000002", settings()).await
     }
 
-    async fn of(store: SharedStore, dir: Arc<tempfile::TempDir>, instance: &str, limits: Limits) -> Self {
-        Self::made(store, dir, instance, |engine| App::new(engine, limits)).await
-    }
-
-    async fn made(
-        store: SharedStore,
-        dir: Arc<tempfile::TempDir>,
-        instance: &str,
-        app: impl FnOnce(Arc<Engine>) -> App,
-    ) -> Self {
+    async fn of(store: SharedStore, dir: Arc<tempfile::TempDir>, instance: &str, settings: Settings) -> Self {
         let work = dir.path().join("work");
         std::fs::create_dir_all(&work).unwrap();
         let world = Arc::new(TestWorld::new(work));
@@ -80,17 +83,28 @@ impl Server {
         let snapshots = dir.path().join("snapshots");
         let engine =
             Arc::new(Engine::new(store.clone(), world.clone(), redactor, snapshots, None, instance.to_owned()));
-        let app = Arc::new(app(engine.clone()));
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let service = router(app.clone());
-        let task = tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
-        Self { app, engine, store, world, url, client: reqwest::Client::new(), dir, task }
+        let app = Arc::new(App::new(engine.clone(), settings));
+        let unix = dir.path().join(format!("{instance}.sock"));
+        let tcp = "127.0.0.1:0".parse().ok();
+        let bound = Bound::bind(&Binding { tcp, unix: Some(unix), ..Binding::default() }).await.unwrap();
+        let url = format!("http://{}", bound.tcp_address().unwrap());
+        let task = tokio::spawn(bound.serve(app.clone(), Duration::from_secs(5)));
+        Self { app, engine, store, world, url, client: client(), dir, task }
     }
 
     /// A request with the operator's token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        self.bare(method, path).bearer_auth(TOKEN)
+    }
+
+    /// A request from nobody.
+    pub(crate) fn bare(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}{path}", self.url))
+    }
+
+    /// Where the unix socket is.
+    pub(crate) fn unix_socket(&self) -> PathBuf {
+        self.dir.path().join(format!("{}.sock", self.engine.instance()))
     }
 
     /// What a GET gives.
@@ -159,6 +173,32 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// As servers of tests are set up.
+pub(crate) fn settings() -> Settings {
+    Settings {
+        access: AccessSettings {
+            operator: OperatorToken::given(TOKEN).unwrap(),
+            operator_name: "ada".into(),
+            allow_hosts: vec![HOST.into()],
+            allow_origins: vec!["https://ui.example".into()],
+            behind_proxy: false,
+        },
+        limits: Limits::default(),
+        node: Node {
+            started_at: r1_event::UnixNanos(0),
+            worker_slots: 4,
+            busy: Arc::default(),
+            sandbox_layer: "none".into(),
+        },
+        streams: StreamOptions::default(),
+    }
+}
+
+/// Follows no redirects and uses no proxy: tests look at what the server itself says.
+fn client() -> reqwest::Client {
+    reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).no_proxy().build().unwrap()
 }
 
 /// The JSON of an answer, which must have this status.

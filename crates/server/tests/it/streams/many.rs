@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::desk::Desk;
 use super::sse::{PATIENCE, Sse};
-use crate::support::Server;
+use crate::support::{Server, TOKEN};
 use std::sync::Arc;
 
 const CLIENTS: usize = 200;
@@ -43,7 +43,8 @@ async fn ep_11_one_stalled_client_among_200_costs_nothing_and_misses_nothing() {
     let address = server.url.strip_prefix("http://").unwrap().parse().unwrap();
     let mut stalled = socket.connect(address).await.unwrap();
     let request = format!(
-        "GET {} HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\nConnection: close\r\n\r\n",
+        "GET {} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: text/event-stream\r\n\
+         Connection: close\r\n\r\n",
         desk.path()
     );
     stalled.write_all(request.as_bytes()).await.unwrap();

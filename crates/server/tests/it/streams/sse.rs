@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use reqwest::{Client, Response};
 
+use crate::support::{HOST, TOKEN};
+
 /// One block of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Block {
@@ -98,7 +100,9 @@ impl Sse {
 
 /// Asks for a stream.
 pub(crate) async fn request(url: &str, last_event_id: Option<&str>) -> reqwest::Result<Response> {
-    let mut request = Client::new().get(url).header("accept", "text/event-stream");
+    // The name that a proxy on another port would use.
+    let request = Client::new().get(url).header("host", HOST).bearer_auth(TOKEN);
+    let mut request = request.header("accept", "text/event-stream");
     if let Some(id) = last_event_id {
         request = request.header("last-event-id", id);
     }

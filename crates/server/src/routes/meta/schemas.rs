@@ -1,0 +1,67 @@
+//! What the API and its events look like, for programs.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use r1_protocol::api::List;
+use r1_protocol::registry;
+use r1_protocol::schema::{self, Strictness};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::super::{Content, PathIds, Route};
+use crate::access::Cap;
+use crate::error::ApiError;
+
+const SCHEMA: &str = "application/schema+json";
+
+/// The one that every event fits, whatever its type.
+const ENVELOPE: &str = "envelope";
+
+pub(super) fn table() -> Vec<Route> {
+    vec![
+        Route::get("/hecate/v1/schemas/events/v1", Cap::Public, list)
+            .summary("The schemas of all event types")
+            .answers::<List<SchemaInfo>>(StatusCode::OK),
+        Route::get("/hecate/v1/schemas/events/v1/{name}", Cap::Public, one)
+            .summary("The JSON Schema of an event type: its name and `.json`")
+            .answer(StatusCode::OK, Content::Other(SCHEMA)),
+    ]
+}
+
+/// One schema in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SchemaInfo {
+    /// The event type.
+    name: String,
+    /// What it tells.
+    summary: String,
+    /// Where its schema is.
+    path: String,
+}
+
+async fn list() -> Json<List<SchemaInfo>> {
+    let info = |name: &str, summary: &str| SchemaInfo {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        path: format!("/hecate/v1/schemas/events/v1/{name}.json"),
+    };
+    let envelope = info(ENVELOPE, "Any event, whatever its type");
+    let types = registry::all().map(|row| info(row.name, row.summary));
+    Json(List::new(std::iter::once(envelope).chain(types).collect(), None))
+}
+
+async fn one(ids: PathIds) -> Result<impl IntoResponse, ApiError> {
+    let missing =
+        || ApiError::not_found("there is no such schema").hint("GET /hecate/v1/schemas/events/v1 lists all of them");
+    let name = ids.id("name")?.strip_suffix(".json").ok_or_else(missing)?;
+    let schema = match name {
+        ENVELOPE => schema::any_envelope(Strictness::Open),
+        name => {
+            let row = registry::all().find(|row| row.name == name).ok_or_else(missing)?;
+            schema::schema(row, Strictness::Open)
+        }
+    };
+    Ok(([(CONTENT_TYPE, SCHEMA)], schema.to_string()))
+}
