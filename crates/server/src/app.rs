@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use r1_event::UnixNanos;
+use r1_runtime::Keyring;
 use r1_runtime::engine::Engine;
+use r1_runtime::index::Index;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -18,6 +20,8 @@ pub struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Access,
     pub(crate) metrics: Metrics,
+    pub(crate) index: Index,
+    pub(crate) keyring: Keyring,
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
@@ -89,12 +93,14 @@ impl App {
     #[must_use]
     pub fn new(engine: Arc<Engine>, settings: Settings) -> Self {
         let Settings { access, limits, node, streams } = settings;
-        let (access, streams) =
-            (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
+        let store = engine.store().clone();
+        let (access, streams) = (Access::new(access, store.clone()), Streams::new(store.clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
         Self {
             engine,
             access,
+            index: Index::new(store),
+            keyring: Keyring::default(),
             metrics: Metrics::new(),
             limits,
             node,
@@ -103,6 +109,18 @@ impl App {
             draining,
             shutdown,
         }
+    }
+
+    /// With the keys whose signatures count.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// What is known of tasks, runs, approvals and artifacts; to be kept up with the logs by whoever serves.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

@@ -191,7 +191,7 @@ impl Answers {
     }
 
     /// Keeps the answer, or makes room for another attempt if there is none worth keeping.
-    async fn finish(&self, claim: Claim, mut answer: Response, id: Option<RequestId>) -> Result<Response, ApiError> {
+    async fn finish(&self, claim: Claim, mut answer: Response, id: RequestId) -> Result<Response, ApiError> {
         let error = answer.extensions().get::<ApiError>();
         let may_be_tried_again = error.is_some_and(ApiError::is_retriable) || answer.status().is_server_error();
         if may_be_tried_again {

@@ -7,6 +7,7 @@ mod events;
 mod feed;
 mod gate;
 mod meta;
+mod objects;
 mod path;
 mod run;
 
@@ -174,6 +175,7 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(meta::table());
     rows.extend(events::table());
     rows.extend(feed::table());
+    rows.extend(objects::table());
     rows
 }
 

@@ -8,5 +8,6 @@ mod support;
 mod telemetry;
 
 mod meta;
+mod objects;
 mod postgres_streams;
 mod streams;
