@@ -12,6 +12,7 @@ mod follow;
 mod keyboard;
 mod output;
 mod progress;
+mod remote;
 mod render;
 mod settings;
 mod signals;

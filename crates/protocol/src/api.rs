@@ -11,6 +11,7 @@ mod list;
 mod request;
 mod run;
 mod task;
+mod verdict;
 
 pub use approval::{Approval, ApprovalStatus};
 pub use artifact::{Artifact, DiffStats};
@@ -24,3 +25,4 @@ pub use request::{
 };
 pub use run::{ForkedFrom, Run, RunError, RunStatus};
 pub use task::{Budget, Task};
+pub use verdict::{CompatVerdict, LogFinding, Structure, Verdict, integrity_word, state_word};

@@ -5,11 +5,16 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use r1_event::UnixNanos;
+use r1_runtime::Keyring;
+use r1_runtime::control::order::Shop;
 use r1_runtime::engine::Engine;
+use r1_runtime::index::Index;
+use r1_runtime::workers::Foreman;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::{Access, AccessSettings};
+use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::streams::{StreamOptions, Streams};
 
@@ -18,9 +23,13 @@ pub struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Access,
     pub(crate) metrics: Metrics,
+    pub(crate) keyring: Keyring,
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
+    pub(crate) index: Index,
+    shop: Option<Shop>,
+    workers: Option<Foreman>,
     /// Work that goes on although its client may have gone.
     pub(crate) tasks: TaskTracker,
     draining: CancellationToken,
@@ -69,6 +78,8 @@ pub struct Limits {
     pub connections: usize,
     /// Requests whose answer has not begun, at a time.
     pub requests: usize,
+    /// Streams of events at a time.
+    pub streams: usize,
 }
 
 impl Default for Limits {
@@ -80,6 +91,7 @@ impl Default for Limits {
             patience: Duration::from_secs(30),
             connections: 4096,
             requests: 1024,
+            streams: 4096,
         }
     }
 }
@@ -92,13 +104,18 @@ impl App {
         let (access, streams) =
             (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        let index = Index::new(engine.store().clone());
         Self {
             engine,
             access,
             metrics: Metrics::new(),
+            keyring: Keyring::default(),
             limits,
             node,
             streams,
+            index,
+            shop: None,
+            workers: None,
             tasks: TaskTracker::new(),
             draining,
             shutdown,
@@ -109,6 +126,38 @@ impl App {
     #[must_use]
     pub const fn started_at(&self) -> UnixNanos {
         self.node.started_at
+    }
+
+    /// With what new tasks are made with; without it, none are made here.
+    #[must_use]
+    pub fn with_shop(self, shop: Shop) -> Self {
+        Self { shop: Some(shop), ..self }
+    }
+
+    /// With workers that take runs up again; without them, others have to.
+    #[must_use]
+    pub fn with_workers(self, workers: Foreman) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
+    pub(crate) fn shop(&self) -> Result<&Shop, ApiError> {
+        self.shop.as_ref().ok_or_else(|| ApiError::crash_recovery("this node makes no tasks; ask another one"))
+    }
+
+    pub(crate) fn workers(&self) -> Result<&Foreman, ApiError> {
+        self.workers.as_ref().ok_or_else(|| ApiError::crash_recovery("this node has no workers; ask another one"))
+    }
+
+    /// With the keys whose signatures count.
+    #[must_use]
+    pub fn with_keyring(self, keyring: Keyring) -> Self {
+        Self { keyring, ..self }
+    }
+
+    /// What is known of tasks, runs, approvals and artifacts; to be kept up with the logs by whoever serves.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

@@ -1,12 +1,13 @@
 //! Errors, in the one shape that every route gives them.
 
+mod from_control;
 mod from_store;
 
 use std::error::Error as StdError;
 
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use r1_protocol::api::{ApiErrorBody, ErrorCode, ErrorDetail, ErrorObject};
 
@@ -26,7 +27,7 @@ pub struct ApiError {
     hint: Option<String>,
     details: Vec<ErrorDetail>,
     retry_after: Option<u32>,
-    allow: Option<HeaderValue>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiError {
@@ -34,7 +35,7 @@ impl ApiError {
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         let status = StatusCode::from_u16(code.usual_status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let message = message.into();
-        Self { code, status, message, hint: None, details: Vec::new(), retry_after: None, allow: None }
+        Self { code, status, message, hint: None, details: Vec::new(), retry_after: None, headers: Vec::new() }
     }
 
     /// The request is not as it must be.
@@ -138,8 +139,14 @@ impl ApiError {
 
     /// With the methods that the path has.
     #[must_use]
-    pub(crate) fn allow(mut self, allow: HeaderValue) -> Self {
-        self.allow = Some(allow);
+    pub(crate) fn allow(self, allow: HeaderValue) -> Self {
+        self.header(ALLOW, allow)
+    }
+
+    /// With a header that belongs to its status.
+    #[must_use]
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
         self
     }
 
@@ -185,9 +192,7 @@ impl ApiError {
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(allow) = self.allow {
-            headers.insert(ALLOW, allow);
-        }
+        headers.extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
         response
     }
 }

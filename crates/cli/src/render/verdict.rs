@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use r1_event::finding::{Compat, Finding, Integrity, Part, State, Verdict};
-use r1_event::{Digest, KeyId, Seq};
+use r1_event::finding::{Finding, Part, State, Verdict};
+use r1_protocol::api::{self, integrity_word, state_word};
 use serde::Serialize;
 
 use super::text::{count, one_line, visible};
@@ -13,83 +13,7 @@ use crate::output::{BAD, BOLD, DIM, GOOD, NOTICE};
 /// What `r1 log validate --json` prints.
 #[derive(Serialize)]
 pub(crate) struct Report {
-    pub(crate) runs: Vec<RunReport>,
-}
-
-#[derive(Serialize)]
-pub(crate) struct RunReport {
-    run_id: String,
-    schema_version: Option<u32>,
-    events: u64,
-    integrity: &'static str,
-    structure: Structure,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compat: Option<CompatReport>,
-    merkle_root: Option<String>,
-    head_hash: Option<String>,
-    sealed_by: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pruned_through: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Structure {
-    findings: Vec<FindingReport>,
-}
-
-#[derive(Serialize)]
-struct FindingReport {
-    code: &'static str,
-    seq: Option<u64>,
-    message: String,
-    expected: Option<String>,
-    found: Option<String>,
-}
-
-#[derive(Serialize)]
-struct CompatReport {
-    ok: bool,
-    code: Option<&'static str>,
-    index: Option<u64>,
-    seq: Option<u64>,
-    message: Option<String>,
-}
-
-impl From<Verdict> for RunReport {
-    fn from(verdict: Verdict) -> Self {
-        Self {
-            run_id: verdict.run_id,
-            schema_version: verdict.schema_version,
-            events: verdict.events,
-            integrity: integrity(verdict.integrity),
-            structure: Structure { findings: verdict.findings.into_iter().map(FindingReport::from).collect() },
-            state: state(verdict.state),
-            compat: verdict.compat.map(CompatReport::from),
-            merkle_root: verdict.merkle_root.as_ref().map(Digest::to_string),
-            head_hash: verdict.head_hash.as_ref().map(Digest::to_string),
-            sealed_by: verdict.sealed_by.as_ref().map(KeyId::to_string),
-            pruned_through: verdict.pruned_through.map(Seq::get),
-        }
-    }
-}
-
-impl From<Finding> for FindingReport {
-    fn from(finding: Finding) -> Self {
-        let Finding { code, part: _, seq, message, expected, found } = finding;
-        Self { code, seq, message, expected, found }
-    }
-}
-
-impl From<Compat> for CompatReport {
-    fn from(compat: Compat) -> Self {
-        match compat.rejection {
-            None => Self { ok: true, code: None, index: None, seq: None, message: None },
-            Some(why) => {
-                Self { ok: false, code: Some(why.code), index: why.index, seq: why.seq, message: Some(why.message) }
-            }
-        }
-    }
+    pub(crate) runs: Vec<api::Verdict>,
 }
 
 /// The exit code that a set of verdicts stands for: the worst of them.
@@ -122,9 +46,9 @@ pub(crate) fn text(verdict: &Verdict) -> String {
     let mut fact = |name: &str, value: String| {
         let _ = writeln!(out, "  {DIM}{name:<10}{DIM:#} {value}");
     };
-    fact("integrity", integrity(verdict.integrity).into());
+    fact("integrity", integrity_word(verdict.integrity).into());
     fact("structure", structure(verdict));
-    fact("state", state(verdict.state).into());
+    fact("state", state_word(verdict.state).into());
     if let Some(through) = verdict.pruned_through {
         fact("pruned", format!("through event {through}"));
     }
@@ -167,20 +91,5 @@ fn structure(verdict: &Verdict) -> String {
         (0, _) => "ok".into(),
         (n, true) => format!("{}, as the recorded agent left it", count(n, "finding")),
         (n, false) => count(n, "error"),
-    }
-}
-
-const fn integrity(integrity: Integrity) -> &'static str {
-    match integrity {
-        Integrity::Ok => "ok",
-        Integrity::Broken => "broken",
-    }
-}
-
-const fn state(state: State) -> &'static str {
-    match state {
-        State::Complete => "complete",
-        State::Open => "open",
-        State::Truncated => "truncated",
     }
 }

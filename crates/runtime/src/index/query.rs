@@ -150,13 +150,16 @@ impl Index {
         Ok(found.into_iter().filter_map(|entry| entry.stored_id.parse().ok()).collect())
     }
 
-    /// A task by its id.
+    /// A task by its id, with or without `task_` in front.
     pub async fn task(&self, id: &str) -> Result<Option<Task>, StoreError> {
         self.catch_up().await?;
-        match load::<TaskEntry>(&self.store, id).await? {
-            Some(entry) => self.served_task(entry).await,
-            None => Ok(None),
+        let bare = id.strip_prefix("task_").unwrap_or(id);
+        for form in [id.to_owned(), format!("task_{}", bare.to_ascii_uppercase())] {
+            if let Some(entry) = load::<TaskEntry>(&self.store, &form).await? {
+                return self.served_task(entry).await;
+            }
         }
+        Ok(None)
     }
 
     /// Tasks, newest first.

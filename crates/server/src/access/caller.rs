@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use r1_protocol::data::{Actor, ActorKind, Via};
 use r1_runtime::control::caller::{Caller as ControlCaller, NoteSlot};
 
-use super::grant::Grant;
+use super::grant::{Cap, Grant};
 use crate::error::ApiError;
 use crate::request::TraceParent;
 
@@ -54,6 +54,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
+    /// Whether they may do what needs this.
+    pub(crate) const fn may(&self, need: Cap) -> bool {
+        self.identity.grant.allows(need)
+    }
+
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
         let Identity { id: _, name, grant: _, via, client } = &self.identity;

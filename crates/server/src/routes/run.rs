@@ -10,12 +10,13 @@ use crate::error::ApiError;
 /// The run that an id names, in any of its written forms.
 pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
     match resolve(app.engine.store(), given).await {
-        Ok(run) if is_whole(given, &run) => Ok(run),
-        Ok(_) | Err(ResolveError::NotFound { .. } | ResolveError::Ambiguous { .. } | ResolveError::NoRuns) => {
-            Err(not_found(given))
-        }
-        Err(ResolveError::Store(err)) => Err(ApiError::internal(&err)),
+        Ok(run) if is_whole(given, &run) => return Ok(run),
+        Ok(_) | Err(ResolveError::NotFound { .. } | ResolveError::Ambiguous { .. } | ResolveError::NoRuns) => {}
+        Err(ResolveError::Store(err)) => return Err(ApiError::internal(&err)),
     }
+    // Only the index knows the ids under which logs of Starling are served.
+    let found = app.index.find(given).await.map_err(|err| ApiError::internal(&err))?;
+    found.ok_or_else(|| not_found(given))
 }
 
 /// A path names a run by its whole id: what is short for something today may be for something else tomorrow.
@@ -27,8 +28,13 @@ fn is_whole(given: &str, run: &RunId) -> bool {
 
 /// Whether the run with these facts is of the task that a path names.
 pub(crate) fn is_of_task(facts: &RunFacts, task: &str) -> bool {
+    is_task(facts.task_id.as_deref(), task)
+}
+
+/// Whether a run's task is the one that a path names.
+pub(crate) fn is_task(own: Option<&str>, task: &str) -> bool {
     let bare = |id: &str| id.strip_prefix("task_").unwrap_or(id).to_ascii_uppercase();
-    facts.task_id.as_deref().is_some_and(|own| bare(own) == bare(task))
+    own.is_some_and(|own| bare(own) == bare(task))
 }
 
 /// There is no such run, or none that the path leads to.

@@ -5,7 +5,12 @@
 #[path = "../../../store/tests/it/pg_server.rs"]
 mod pg_server;
 mod support;
+mod telemetry;
 
+mod access;
+mod errors;
 mod meta;
+mod objects;
+mod openapi;
 mod postgres_streams;
 mod streams;

@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::output::{self, print_json};
 use crate::progress::Ticker;
 use crate::render::text::count;
-use crate::render::verdict::{self, Report, RunReport};
+use crate::render::verdict::{self, Report};
 use crate::target::Target;
 
 /// Check that a log is whole and untampered
@@ -51,7 +51,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let exit = verdict::exit(&verdicts);
     if args.json {
-        print_json(&Report { runs: verdicts.into_iter().map(RunReport::from).collect() })?;
+        print_json(&Report { runs: verdicts.into_iter().map(Into::into).collect() })?;
     } else {
         print(&verdicts)?;
     }
