@@ -64,7 +64,8 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) async fn new(store: &SharedStore, number: u64) -> Self {
-        let run: RunId = format!("run_{}", ulid::Ulid::from_parts(1_777_000_000_000 + number, 7)).parse().expect("an id");
+        let run: RunId =
+            format!("run_{}", ulid::Ulid::from_parts(1_777_000_000_000 + number, 7)).parse().expect("an id");
         let lease = store.acquire(&run, "bench", Duration::from_secs(3600)).await.expect("a lease").lease;
         let mut writer = Self { store: store.clone(), chain: Chain::new(run.clone()), run, lease };
         let started = RunStarted {
@@ -80,7 +81,8 @@ impl Writer {
     pub(crate) async fn append(&mut self, payloads: impl IntoIterator<Item = Payload>) {
         let mut batch = Batch::new(&self.chain);
         for payload in payloads {
-            let at = UnixNanos(1_777_000_000_000_000_000 + i64::try_from(self.chain.size()).expect("small") * 1_234_567);
+            let at =
+                UnixNanos(1_777_000_000_000_000_000 + i64::try_from(self.chain.size()).expect("small") * 1_234_567);
             batch.push(at, payload).expect("an event");
         }
         let chain = batch.after().clone();
