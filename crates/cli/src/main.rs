@@ -11,6 +11,7 @@ mod follow;
 mod keyboard;
 mod output;
 mod progress;
+mod remote;
 mod render;
 mod settings;
 mod signals;

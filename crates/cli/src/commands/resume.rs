@@ -1,6 +1,7 @@
 //! `r1 resume`: going on where a run stopped.
 
 use r1_event::Seq;
+use r1_protocol::api;
 use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
 
@@ -10,6 +11,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
+use crate::output;
+use crate::remote::{At, Remote};
 use crate::workshop::Workshop;
 
 /// Go on with a run that stopped
@@ -45,9 +48,14 @@ pub(crate) struct Args {
     /// Print nothing but one JSON line with the result at the end
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if let Some(remote) = args.at.open(context)? {
+        return by_daemon(args, &remote).await;
+    }
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let given = state.run.clone();
     let is_held = follow::is_held(workshop.engine.store(), &given).await?;
@@ -66,4 +74,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     };
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, message, Follow { look, attendance, from }).await
+}
+
+/// Has a daemon go on with a run of its own.
+async fn by_daemon(args: Args, remote: &Remote) -> Result<Exit, CliError> {
+    let given = remote.run(&args.run).await?.id;
+    let budget = args.budget_usd.map(|micros_usd| api::Budget { micros_usd, ..api::Budget::default() });
+    let wanted = api::ResumeRequest { message: args.message, budget, ..api::ResumeRequest::default() };
+    let run: api::Object<api::Run> = remote.post(&format!("runs/{given}/resume"), &wanted).await?;
+    if args.json {
+        output::print_json(&run.data)?;
+    } else {
+        output::note(&format!(
+            "run {} is {}: watch it with `r1 tail {0} --url URL`",
+            run.data.id,
+            run.data.status.as_str()
+        ));
+    }
+    Ok(Exit::Ok)
 }
