@@ -11,3 +11,4 @@ mod meta;
 mod objects;
 mod postgres_streams;
 mod streams;
+mod verbs;
