@@ -16,6 +16,7 @@ use r1_runtime::control::export::ExportError;
 use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::import::ImportError;
 use r1_runtime::control::operator::OperatorError;
+use r1_runtime::control::order::OrderError;
 use r1_runtime::control::patches::{ActError, PatchError};
 use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
@@ -26,7 +27,7 @@ use r1_runtime::home::HomeError;
 use r1_runtime::keys::KeysError;
 use r1_runtime::location::LocationError;
 use r1_runtime::net::NetError;
-use r1_runtime::provider::{KeyError, OpenError as ProviderOpenError};
+use r1_runtime::provider::{KeyError, OpenError as ProviderOpenError, ProviderSpec};
 use r1_runtime::redact::{RedactionKeyError, RedactorError};
 use r1_runtime::replay::ReplayError;
 use r1_runtime::source::SourceError;
@@ -369,7 +370,24 @@ impl From<CreateError> for CliError {
                 worded(err).hint("give its price in r1.toml, or leave the cost uncounted with `--allow-unknown-price`")
             }
             err @ CreateError::EmptyPrompt => worded(err).hint("for example `r1 run \"make the failing test pass\"`"),
-            err @ CreateError::Attachment { .. } => worded(err),
+            err @ (CreateError::Attachment { .. } | CreateError::SecretInPlan) => worded(err),
+        }
+    }
+}
+
+impl From<OrderError> for CliError {
+    fn from(err: OrderError) -> Self {
+        match err {
+            OrderError::Config(err) => err.into(),
+            OrderError::Provider(err) => err.into(),
+            OrderError::Net(err) => err.into(),
+            err @ OrderError::NoProvider => {
+                let known = ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
+                worded(err).hint(format!(
+                    "say `--provider NAME --model NAME`, or set them in r1.toml (`r1 init`); known are {known}"
+                ))
+            }
+            err @ OrderError::NoModel { .. } => worded(err).hint("say `--model NAME`, or set it in r1.toml"),
         }
     }
 }
@@ -385,7 +403,14 @@ impl From<GoOnError> for CliError {
             err @ GoOnError::NoCheckpoint { .. } => {
                 worded(err).hint("see where one was saved with `r1 log show RUN`: `run.checkpoint_saved`")
             }
-            err @ GoOnError::Snapshot(_) => worded(err),
+            err @ (GoOnError::TaskIsOpen { .. } | GoOnError::TaskIsBusy { .. }) => {
+                worded(err).hint("see `r1 runs`; end it with `r1 cancel`, or go on with `r1 resume`")
+            }
+            err @ (GoOnError::AtWork { .. } | GoOnError::Draining) => worded(err),
+            GoOnError::Engine(err) => err.into(),
+            GoOnError::Command(err) => err.into(),
+            err @ (GoOnError::Snapshot(_) | GoOnError::UnknownCheckpoint { .. }) => worded(err),
+            GoOnError::Store(err) => err.into(),
         }
     }
 }
@@ -397,6 +422,7 @@ impl From<CommandError> for CliError {
             CommandError::History(err) => err.into(),
             CommandError::Engine(err) => err.into(),
             CommandError::Store(err) => err.into(),
+            err @ CommandError::StillStopping { .. } => worded(err).hint("watch it with `r1 tail RUN`"),
             err @ CommandError::NoAnswer { .. } => worded(err).hint("its process may be stopped; see `r1 runs`"),
             err @ CommandError::Leave(_) => worded(err),
         }
@@ -414,6 +440,7 @@ impl From<Refusal> for CliError {
             | Refusal::Superseded
             | Refusal::AlreadySo { .. }
             | Refusal::OtherText { .. }
+            | Refusal::NoModel
             | Refusal::OtherDecision { .. }
             | Refusal::UnknownAttachment { .. }
             | Refusal::LessBudget { .. }

@@ -25,8 +25,6 @@ use crate::settings;
 pub(crate) struct Workshop {
     pub(crate) engine: Arc<Engine>,
     pub(crate) machine: Arc<Machine>,
-    /// Where forks get their workspaces.
-    pub(crate) workspaces: PathBuf,
 }
 
 impl Workshop {
@@ -64,7 +62,7 @@ impl Workshop {
             Some(key),
             context.instance.clone(),
         );
-        Ok(Self { engine: Arc::new(engine), machine, workspaces: context.home.path().join("workspaces") })
+        Ok(Self { engine: Arc::new(engine), machine })
     }
 
     /// The run that was typed.

@@ -23,6 +23,7 @@ mod decide;
 mod effect;
 mod fold;
 mod mint;
+mod plan;
 pub(crate) mod refused;
 mod state;
 
@@ -32,7 +33,7 @@ pub use conversation::Conversation;
 pub use decide::Toolset;
 pub use effect::Effect;
 pub use fold::{FoldError, Place};
-pub use spec::{Budget, RunSpec, SandboxWish};
+pub use spec::{Budget, PlannedCall, RunSpec, SandboxWish, WorkspaceSource};
 pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Turn};
 
 /// Name of the recorded input that says how long to wait before another attempt at a turn.

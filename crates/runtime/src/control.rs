@@ -1,5 +1,6 @@
 //! What can be done with runs: one module per verb, for every surface alike.
 
+pub mod attach;
 pub mod caller;
 pub mod check;
 pub mod checkpoint;
@@ -14,8 +15,10 @@ pub mod go_on;
 pub mod import;
 pub mod list;
 pub mod operator;
+pub mod order;
 pub mod patches;
 pub mod proof;
 pub mod prune;
 pub mod redact;
+pub mod task;
 pub mod view;

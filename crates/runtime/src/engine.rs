@@ -9,8 +9,10 @@
 
 mod call;
 mod claim;
+mod room;
 mod runner;
 mod seam;
+mod slot;
 mod stage;
 mod turn;
 
@@ -35,7 +37,12 @@ use crate::snapshot::Snapshots;
 use crate::workspace::Workspace;
 use crate::writer::{LEASE, WriterError};
 
-pub use claim::{Claimed, claim_for_append, pause_abandoned, release_the_dead};
+pub use slot::Slot;
+
+pub use claim::{Claimed, claim_for_append, pause_abandoned, release_the_dead, throttle};
+
+/// How long calls may finish when the process is asked to stop.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How the world looks to a run: filled in by whoever starts the process.
 pub trait World: Send + Sync {
@@ -69,10 +76,13 @@ pub struct Engine {
     world: Arc<dyn World>,
     redactor: Arc<Redactor>,
     snapshots: Snapshots,
+    workspaces: PathBuf,
     key: Option<SecretKey>,
     instance: String,
     lease: Duration,
     bell: Arc<Notify>,
+    patience: Duration,
+    hurry: CancellationToken,
 }
 
 /// How a stretch of work on a run came to its end.
@@ -128,14 +138,29 @@ impl Engine {
         key: Option<SecretKey>,
         instance: String,
     ) -> Self {
+        // Both are in R1's own directory.
+        let workspaces = snapshots.with_file_name("workspaces");
         let (snapshots, lease) = (Snapshots::at(snapshots), LEASE);
-        Self { store, world, redactor, snapshots, key, instance, lease, bell: Arc::default() }
+        let (bell, hurry) = (Arc::default(), CancellationToken::new());
+        Self { store, world, redactor, snapshots, workspaces, key, instance, lease, bell, patience: PATIENCE, hurry }
     }
 
     /// With leases of another length than the usual: so long a process that hangs keeps others out.
     #[must_use]
     pub fn with_lease(self, lease: Duration) -> Self {
         Self { lease, ..self }
+    }
+
+    /// With another time than the usual for calls to finish when the process is asked to stop.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// Cancelled when nobody wants to wait any longer for calls to finish.
+    #[must_use]
+    pub const fn hurry(&self) -> &CancellationToken {
+        &self.hurry
     }
 
     /// How often a lease is renewed.
@@ -172,6 +197,12 @@ impl Engine {
         &self.snapshots
     }
 
+    /// Where runs get workspaces of their own.
+    #[must_use]
+    pub fn workspaces(&self) -> &Path {
+        &self.workspaces
+    }
+
     /// The key that seals.
     #[must_use]
     pub const fn key(&self) -> Option<&SecretKey> {
@@ -187,7 +218,7 @@ impl Engine {
     /// Takes a run that nobody works on, and works on it until it ends or `stop` is called.
     pub async fn work(&self, run: &RunId, why: Claim, stop: CancellationToken) -> Result<Outcome, EngineError> {
         let claimed = self.claim(run, why).await?;
-        self.carry_on(claimed, stop).await
+        self.carry_on(claimed, stop, &Slot::default()).await
     }
 
     /// Takes a run that nobody works on. Its log says so when this returns.
@@ -195,14 +226,19 @@ impl Engine {
         claim::claim(self, run, why).await
     }
 
-    /// Works on a run that was taken until it ends or `stop` is called.
-    pub async fn carry_on(&self, claimed: Claimed, stop: CancellationToken) -> Result<Outcome, EngineError> {
+    /// Works on a run that was taken until it ends or `stop` is called. The slot tells whether there is work.
+    pub async fn carry_on(
+        &self,
+        claimed: Claimed,
+        stop: CancellationToken,
+        slot: &Slot,
+    ) -> Result<Outcome, EngineError> {
         if let Some(kind) = claimed.state.terminal {
             claimed.writer.close().await?;
             return Ok(Outcome::Ended(kind));
         }
         match runner::Runner::new(self, claimed).await? {
-            Some(runner) => runner.run(stop).await,
+            Some(runner) => runner.run(stop, slot).await,
             None => Ok(Outcome::Ended(Kind::RunFailed)),
         }
     }

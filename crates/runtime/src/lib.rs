@@ -16,6 +16,7 @@ pub mod config;
 pub mod control;
 pub mod emit;
 pub mod engine;
+mod git;
 pub mod history;
 pub mod home;
 pub mod index;

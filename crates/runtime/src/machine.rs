@@ -64,10 +64,16 @@ impl Machine {
     ) -> Result<(Vec<ToolSpec>, Vec<(String, String)>), NetError> {
         let own = self.own_tools(workspace)?;
         let servers = mcp::connect(servers, &self.server_env, workspace).await;
-        let specs = own.into_iter().chain(servers.tools()).map(|tool| tool.spec().clone()).collect();
+        let own = own.into_iter().filter(|tool| builtin::is_for_models(&tool.spec().name));
+        let specs = own.chain(servers.tools()).map(|tool| tool.spec().clone()).collect();
         let missing = servers.unavailable().iter().map(|gone| (gone.server.clone(), gone.error.to_string())).collect();
         servers.close().await;
         Ok((specs, missing))
+    }
+
+    /// One of R1's own tools, for a run without a model.
+    pub fn own_spec(&self, workspace: &Path, name: &str) -> Result<Option<ToolSpec>, NetError> {
+        Ok(self.own_tools(workspace)?.iter().map(|tool| tool.spec()).find(|spec| spec.name == name).cloned())
     }
 
     fn own_tools(&self, workspace: &Path) -> Result<Vec<Arc<dyn Tool>>, NetError> {

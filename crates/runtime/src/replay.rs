@@ -165,7 +165,7 @@ impl Replayer {
     pub fn new(state: RunState, tools: Toolset, record: &Record, payload: &Payload) -> Result<Self, ReplayError> {
         let run = state.run.clone();
         match state.run_kind.as_str() {
-            "agent_loop" => {}
+            "agent_loop" | "shell" | "git" | "file" => {}
             "recorded" => return Err(ReplayError::Recorded { run }),
             _ => return Err(ReplayError::NoLoop { run }),
         }

@@ -4,9 +4,8 @@
 //! version control itself, and its own repository is never touched.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
-use tokio::process::Command;
+use crate::git::Git;
 
 /// Saved workspaces.
 #[derive(Clone, Debug)]
@@ -97,54 +96,12 @@ impl Snapshots {
 
 /// Makes a repository of R1's own.
 fn init(repository: &Path) -> Git {
-    let mut command = plain_git();
-    command.args(["init", "--quiet", "--bare"]).arg(repository);
-    Git(command)
+    Git::new().args(["init", "--quiet", "--bare"]).arg(repository)
 }
 
 /// A git command that sees R1's repository and the workspace.
 fn git(repository: &Path, workspace: &Path) -> Git {
-    let mut command = plain_git();
-    command.env("GIT_DIR", repository).env("GIT_WORK_TREE", workspace).current_dir(workspace);
-    Git(command)
-}
-
-/// git with nobody's settings and hooks.
-fn plain_git() -> Command {
-    let mut command = Command::new("git");
-    for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS"] {
-        command.env_remove(name);
-    }
-    command
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", "-c", "core.fsmonitor=false"])
-        .args(["-c", "gc.auto=0", "-c", "advice.addEmbeddedRepo=false"])
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
-    command
-}
-
-struct Git(Command);
-
-impl Git {
-    fn args<const N: usize>(mut self, args: [&str; N]) -> Self {
-        self.0.args(args);
-        self
-    }
-
-    fn env(mut self, name: &str, value: &Path) -> Self {
-        self.0.env(name, value);
-        self
-    }
-
-    /// What it printed, or what it complained of.
-    async fn run(mut self) -> Result<String, String> {
-        let output = self.0.output().await.map_err(|err| err.to_string())?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
-    }
+    Git::new().env("GIT_DIR", repository).env("GIT_WORK_TREE", workspace).within(workspace)
 }
 
 #[cfg(test)]

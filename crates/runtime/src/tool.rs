@@ -8,6 +8,7 @@ pub mod apply_patch;
 pub mod builtin;
 pub mod edit;
 mod editing;
+pub mod file_operations;
 pub mod file_read;
 pub mod file_write;
 pub mod git;

@@ -2,124 +2,235 @@
 //!
 //! There is no queue beside the logs. A run is in the queue if it is open and nobody holds its lease;
 //! which of them comes first is read from their logs.
+//!
+//! - [`Workers`]: takes runs and works on them, so many at a time as there are slots.
+//! - [`Foreman`]: asks the workers to take a certain run now.
 
-use std::collections::{HashMap, HashSet};
+mod queue;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use r1_event::{RunId, Seq, UnixNanos};
+use r1_event::{RunId, Seq};
 use r1_store::RunFilter;
-use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{Id, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Phase, RunState};
-use crate::engine::{Claim, Engine, EngineError, Outcome, pause_abandoned, release_the_dead};
-use crate::history::load;
+use self::queue::{Queue, Waiting};
+use crate::engine::{Claim, Engine, EngineError, Slot, release_the_dead, throttle};
 use crate::world;
 
 /// How often the store is searched for runs that others left behind.
 const SEARCH_EVERY: Duration = Duration::from_secs(10);
 
-/// So long a run waits until it counts as one class higher.
-const AGEING: i64 = 600_000_000_000;
+/// How often at most it is searched because some log has grown.
+const SETTLE: Duration = Duration::from_millis(250);
 
-/// How many runs are looked at in one search.
-const PAGE: usize = 256;
+/// How many runs are told in one round that they were passed over.
+const MOST_TOLD: usize = 64;
 
 /// Workers of one process.
 pub struct Workers {
     engine: Arc<Engine>,
-    slots: usize,
-    wake: Arc<Notify>,
-    /// Runs that were looked at: what was found holds for as long as their log stays as it is.
-    known: HashMap<RunId, (Seq, Verdict)>,
-    at_work: HashSet<RunId>,
-    tasks: JoinSet<(RunId, Result<Outcome, EngineError>)>,
+    limits: Limits,
+    queue: Queue,
+    at_work: HashMap<RunId, AtWork>,
+    tasks: JoinSet<()>,
+    asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
 }
 
-/// What a look at a run said.
-#[derive(Clone, Copy)]
-enum Verdict {
-    Waits(Urgency),
-    NotForUs,
+/// How much is done at a time.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Runs that are worked on.
+    pub slots: usize,
+    /// Runs that are worked on with one provider, by its name.
+    pub providers: HashMap<String, usize>,
 }
 
-/// What decides which of two runs comes first.
-#[derive(Clone, Copy)]
-struct Urgency {
-    class: i64,
-    created_at: UnixNanos,
+struct AtWork {
+    slot: Arc<Slot>,
+    provider: String,
+    task: Id,
+}
+
+/// A run that someone wants to be taken now.
+struct Asked {
+    run: RunId,
+    why: Claim,
+    taken: oneshot::Sender<Result<Seq, EngineError>>,
+}
+
+/// Asks the workers of a process to take a run now, whether or not a slot is free.
+#[derive(Clone)]
+pub struct Foreman {
+    asked: mpsc::Sender<Asked>,
+}
+
+impl Foreman {
+    /// Has a run taken that nobody works on. Gives the event that says so; `None` if the workers have stopped.
+    pub async fn take(&self, run: &RunId, why: Claim) -> Option<Result<Seq, EngineError>> {
+        let (taken, answer) = oneshot::channel();
+        self.asked.send(Asked { run: run.clone(), why, taken }).await.ok()?;
+        answer.await.ok()
+    }
 }
 
 impl Workers {
     /// `slots` runs are worked on at a time.
     #[must_use]
     pub fn new(engine: Arc<Engine>, slots: usize) -> Self {
-        let (known, at_work, tasks) = (HashMap::new(), HashSet::new(), JoinSet::new());
-        Self { engine, slots: slots.max(1), wake: Arc::default(), known, at_work, tasks }
+        Self::within(engine, Limits { slots: slots.max(1), providers: HashMap::new() })
     }
 
-    /// Wakes the workers: there may be a new run.
+    /// As much is done at a time as the limits allow. Without a slot, only what is asked for.
     #[must_use]
-    pub fn bell(&self) -> Arc<Notify> {
-        self.wake.clone()
+    pub fn within(engine: Arc<Engine>, limits: Limits) -> Self {
+        let queue = Queue::new(engine.clone());
+        Self { engine, limits, queue, at_work: HashMap::new(), tasks: JoinSet::new(), asked: mpsc::channel(16) }
+    }
+
+    /// For whoever wants a certain run to be taken.
+    #[must_use]
+    pub fn foreman(&self) -> Foreman {
+        Foreman { asked: self.asked.0.clone() }
     }
 
     /// Works until `stop` is called, then hands all runs over. With `drain` it also ends by itself once
-    /// there is nothing left to do.
+    /// there is nothing left to do but to wait for people.
     pub async fn run(mut self, stop: CancellationToken, drain: bool) {
+        let stop = stop.child_token();
+        let bell = self.engine.bell().clone();
+        let mut feed = self.engine.store().watch_feed();
         let mut rounds = tokio::time::interval(SEARCH_EVERY);
         rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         // The first comes at once: whoever is started after a crash goes on right there.
         rounds.tick().await;
         self.release_all_the_dead().await;
+        // When the store is searched because some log has grown: not for each event of a busy time.
+        let mut search_at: Option<Instant> = None;
+        let (mut search, mut is_open) = (true, true);
         loop {
-            if !stop.is_cancelled() {
+            if std::mem::take(&mut search) && !stop.is_cancelled() {
                 self.fill(&stop).await;
             }
-            if (drain || stop.is_cancelled()) && self.tasks.is_empty() {
+            if drain && self.at_work.values().all(|at_work| at_work.slot.rests()) {
+                stop.cancel();
+            }
+            if stop.is_cancelled() && self.tasks.is_empty() {
                 return;
             }
             tokio::select! {
-                Some(done) = self.tasks.join_next() => self.done(done.ok()),
-                () = self.wake.notified() => {}
-                _ = rounds.tick() => self.release_all_the_dead().await,
+                Some(done) = self.tasks.join_next_with_id() => {
+                    self.done(done.map_or_else(|err| err.id(), |(id, ())| id));
+                    search = true;
+                }
+                () = bell.notified() => search = true,
+                grown = feed.grown(), if is_open && search_at.is_none() => {
+                    is_open = grown;
+                    search_at = Some(Instant::now() + SETTLE);
+                }
+                () = tokio::time::sleep_until(search_at.unwrap_or_else(Instant::now)), if search_at.is_some() => {
+                    search_at = None;
+                    search = true;
+                }
+                _ = rounds.tick() => {
+                    self.release_all_the_dead().await;
+                    search = true;
+                }
+                Some(asked) = self.asked.1.recv(), if !stop.is_cancelled() => self.take(asked, &stop),
                 () = stop.cancelled(), if self.tasks.is_empty() => return,
             }
         }
     }
 
-    fn done(&mut self, done: Option<(RunId, Result<Outcome, EngineError>)>) {
-        if let Some((run, _)) = done {
-            // Failures are in the run's log, or the lease was lost and others go on.
-            self.at_work.remove(&run);
+    fn done(&mut self, task: Id) {
+        self.at_work.retain(|_, at_work| at_work.task != task);
+    }
+
+    /// Takes a run because someone asked for it.
+    fn take(&mut self, asked: Asked, stop: &CancellationToken) {
+        let Asked { run, why, taken } = asked;
+        let stop = stop.clone();
+        self.employ(run.clone(), String::new(), |engine, slot| async move {
+            match engine.claim(&run, why).await {
+                Ok(claimed) => {
+                    // Whoever asked may be gone by now; the run is taken all the same.
+                    let _ = taken.send(Ok(claimed.seq()));
+                    let _ = engine.carry_on(claimed, stop, &slot).await;
+                }
+                Err(err) => drop(taken.send(Err(err))),
+            }
+        });
+    }
+
+    /// Takes as many runs as there is room for, the most urgent first, and tells the others.
+    async fn fill(&mut self, stop: &CancellationToken) {
+        if self.limits.slots == 0 {
+            return;
+        }
+        let at_work = &self.at_work;
+        let mut waiting = self.queue.search(|run| at_work.contains_key(run)).await;
+        let now = world::now();
+        waiting.sort_by_key(|waiting| waiting.urgency.at(now));
+        let mut passed_over = Vec::new();
+        for waiting in waiting {
+            match self.room_for(&waiting) {
+                Ok(()) => self.begin(waiting, stop),
+                Err((reason, limit)) if !waiting.throttled.iter().any(|known| known == reason) => {
+                    passed_over.push((waiting.run, reason, limit));
+                }
+                Err(_) => {}
+            }
+        }
+        for (run, reason, limit) in passed_over.into_iter().take(MOST_TOLD) {
+            // Someone else may have taken it: so much the better.
+            let _ = throttle(&self.engine, &run, reason, limit).await;
         }
     }
 
-    /// Takes as many runs as there is room for, the most urgent first.
-    async fn fill(&mut self, stop: &CancellationToken) {
-        if self.at_work.len() >= self.slots {
-            return;
+    /// The limit that a run would break, if there is one.
+    fn room_for(&self, waiting: &Waiting) -> Result<(), (&'static str, usize)> {
+        let busy = || self.at_work.values().filter(|at_work| !at_work.slot.rests());
+        if busy().count() >= self.limits.slots {
+            return Err(("node_limit", self.limits.slots));
         }
-        let mut waiting = self.search().await;
-        let now = world::now();
-        waiting.sort_by_key(|(_, urgency)| urgency.at(now));
-        for (run, _) in waiting.into_iter().take(self.slots - self.at_work.len()) {
-            let (engine, stop) = (self.engine.clone(), stop.clone());
-            self.at_work.insert(run.clone());
-            self.tasks.spawn(async move {
-                let outcome = engine.work(&run, Claim::default(), stop).await;
-                (run, outcome)
-            });
+        match self.limits.providers.get(&waiting.provider) {
+            Some(limit) if busy().filter(|at_work| at_work.provider == waiting.provider).count() >= *limit => {
+                Err(("provider_limit", *limit))
+            }
+            Some(_) | None => Ok(()),
         }
+    }
+
+    fn begin(&mut self, waiting: Waiting, stop: &CancellationToken) {
+        let Waiting { run, provider, .. } = waiting;
+        let stop = stop.clone();
+        self.employ(run.clone(), provider, |engine, slot| async move {
+            // Failures are in the run's log, or the lease was lost and others go on.
+            if let Ok(claimed) = engine.claim(&run, Claim::default()).await {
+                let _ = engine.carry_on(claimed, stop, &slot).await;
+            }
+        });
+    }
+
+    fn employ<F>(&mut self, run: RunId, provider: String, work: impl FnOnce(Arc<Engine>, Arc<Slot>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let slot = Arc::new(Slot::with_bell(self.engine.bell().clone()));
+        let task = self.tasks.spawn(work(self.engine.clone(), slot.clone())).id();
+        self.at_work.insert(run, AtWork { slot, provider, task });
     }
 
     /// Gives back what processes of this machine held when they died: their runs are free at once, not
     /// only when their leases have run out.
     async fn release_all_the_dead(&self) {
         let store = self.engine.store();
-        let mut filter = RunFilter { finished: Some(false), limit: PAGE, ..RunFilter::default() };
+        let mut filter = RunFilter { finished: Some(false), limit: queue::PAGE, ..RunFilter::default() };
         // A store that fails now is asked again in the next round; the leases run out by themselves.
         while let Ok(page) = store.list(filter.clone()).await {
             for open in page.runs {
@@ -130,76 +241,5 @@ impl Workers {
             }
             filter.after = page.next;
         }
-    }
-
-    /// Runs that wait for a worker.
-    async fn search(&mut self) -> Vec<(RunId, Urgency)> {
-        let mut known = HashMap::new();
-        let mut found = Vec::new();
-        let mut after = None;
-        loop {
-            let Ok(page) = self.engine.store().open_runs(after, PAGE).await else { break };
-            let full = page.len() == PAGE;
-            for open in page {
-                after = Some(open.position);
-                let (run, next) = (open.summary.run_id, open.summary.head.next);
-                if self.at_work.contains(&run) {
-                    continue;
-                }
-                let verdict = match self.known.get(&run) {
-                    Some((seen, verdict)) if *seen == next => *verdict,
-                    _ => self.look_at(&run).await,
-                };
-                if let Verdict::Waits(urgency) = verdict {
-                    found.push((run.clone(), urgency));
-                }
-                known.insert(run, (next, verdict));
-            }
-            if !full {
-                break;
-            }
-        }
-        // What is no longer listed has ended or is someone's: nothing of it is kept.
-        self.known = known;
-        found
-    }
-
-    async fn look_at(&self, run: &RunId) -> Verdict {
-        match load(self.engine.store(), run).await {
-            Ok(state) if self.is_for_us(&state).await => Verdict::Waits(Urgency::of(&state)),
-            _ => Verdict::NotForUs,
-        }
-    }
-
-    /// Whether a worker may take a run unasked. A session that was cut off waits for a person.
-    async fn is_for_us(&self, state: &RunState) -> bool {
-        if state.run_kind != "agent_loop" || state.phase == Phase::Held {
-            return false;
-        }
-        if state.spec.interactive {
-            if state.phase == Phase::Claimed && !state.is_idle() {
-                // Its worker is gone: say so, and leave it at that.
-                let _ = pause_abandoned(&self.engine, &state.run).await;
-            }
-            return state.phase == Phase::Queued && !state.is_idle();
-        }
-        true
-    }
-}
-
-impl Urgency {
-    fn of(state: &RunState) -> Self {
-        let class = match state.priority.as_str() {
-            "high" => 0,
-            "low" => 2,
-            _ => 1,
-        };
-        Self { class, created_at: state.created_at }
-    }
-
-    /// Lower comes first: class, then age; long waiting lifts a run by a class.
-    fn at(self, now: UnixNanos) -> (i64, UnixNanos) {
-        let lifted = now.0.saturating_sub(self.created_at.0) / AGEING;
-        (self.class - lifted, self.created_at)
     }
 }

@@ -10,6 +10,7 @@
 
 mod beneath;
 mod locked;
+pub(crate) mod own;
 mod path;
 mod revision;
 

@@ -14,6 +14,19 @@ pub fn now() -> UnixNanos {
     UnixNanos(SystemTime::now().duration_since(UNIX_EPOCH).map_or_else(|err| -nanos(err.duration()), nanos))
 }
 
+/// The same, for whoever reckons with the system's own type.
+#[must_use]
+pub fn system_time() -> SystemTime {
+    UNIX_EPOCH + std::time::Duration::from_nanos(u64::try_from(now().0).unwrap_or(0))
+}
+
+/// The date here.
+#[must_use]
+pub fn today() -> String {
+    let now = jiff::Timestamp::from_nanosecond(i128::from(now().0)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    now.to_zoned(jiff::tz::TimeZone::system()).date().to_string()
+}
+
 /// A name for a new run that starts at `at`.
 pub fn new_run_id(at: UnixNanos) -> Result<RunId, NoRandomness> {
     let mut random = [0; 16];

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use r1_event::UnixNanos;
 use r1_runtime::Keyring;
+use r1_runtime::control::order::Shop;
 use r1_runtime::engine::Engine;
 use r1_runtime::index::Index;
+use r1_runtime::workers::Foreman;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::access::{Access, AccessSettings};
+use crate::error::ApiError;
 use crate::metrics::Metrics;
 use crate::streams::{StreamOptions, Streams};
 
@@ -20,11 +23,13 @@ pub struct App {
     pub(crate) engine: Arc<Engine>,
     pub(crate) access: Access,
     pub(crate) metrics: Metrics,
-    pub(crate) index: Index,
     pub(crate) keyring: Keyring,
     pub(crate) limits: Limits,
     pub(crate) node: Node,
     pub(crate) streams: Streams,
+    pub(crate) index: Index,
+    shop: Option<Shop>,
+    workers: Option<Foreman>,
     /// Work that goes on although its client may have gone.
     pub(crate) tasks: TaskTracker,
     draining: CancellationToken,
@@ -93,22 +98,45 @@ impl App {
     #[must_use]
     pub fn new(engine: Arc<Engine>, settings: Settings) -> Self {
         let Settings { access, limits, node, streams } = settings;
-        let store = engine.store().clone();
-        let (access, streams) = (Access::new(access, store.clone()), Streams::new(store.clone(), streams));
+        let (access, streams) =
+            (Access::new(access, engine.store().clone()), Streams::new(engine.store().clone(), streams));
         let (draining, shutdown) = (CancellationToken::new(), CancellationToken::new());
+        let index = Index::new(engine.store().clone());
         Self {
             engine,
             access,
-            index: Index::new(store),
-            keyring: Keyring::default(),
             metrics: Metrics::new(),
+            keyring: Keyring::default(),
             limits,
             node,
             streams,
+            index,
+            shop: None,
+            workers: None,
             tasks: TaskTracker::new(),
             draining,
             shutdown,
         }
+    }
+
+    /// With what new tasks are made with; without it, none are made here.
+    #[must_use]
+    pub fn with_shop(self, shop: Shop) -> Self {
+        Self { shop: Some(shop), ..self }
+    }
+
+    /// With workers that take runs up again; without them, others have to.
+    #[must_use]
+    pub fn with_workers(self, workers: Foreman) -> Self {
+        Self { workers: Some(workers), ..self }
+    }
+
+    pub(crate) fn shop(&self) -> Result<&Shop, ApiError> {
+        self.shop.as_ref().ok_or_else(|| ApiError::crash_recovery("this node makes no tasks; ask another one"))
+    }
+
+    pub(crate) fn workers(&self) -> Result<&Foreman, ApiError> {
+        self.workers.as_ref().ok_or_else(|| ApiError::crash_recovery("this node has no workers; ask another one"))
     }
 
     /// With the keys whose signatures count.

@@ -1,5 +1,6 @@
 //! Errors, in the one shape that every route gives them.
 
+mod from_control;
 mod from_store;
 
 use std::error::Error as StdError;

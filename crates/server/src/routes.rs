@@ -10,6 +10,7 @@ mod meta;
 mod objects;
 mod path;
 mod run;
+mod verbs;
 
 use std::sync::Arc;
 
@@ -175,6 +176,7 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(meta::table());
     rows.extend(events::table());
     rows.extend(feed::table());
+    rows.extend(verbs::table());
     rows.extend(objects::table());
     rows
 }

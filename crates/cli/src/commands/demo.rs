@@ -13,6 +13,7 @@ use r1_event::{Record, RunId, Seq, SideRecord};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::check;
 use r1_runtime::control::create::{NewRun, create};
+use r1_runtime::control::order::usual_prompt;
 use r1_runtime::control::view::Viewer;
 use r1_runtime::engine::Claim;
 use r1_runtime::machine::Machine;
@@ -147,7 +148,7 @@ async fn new_run(directory: &Path, machine: &Machine, pace: Pace) -> Result<NewR
     Ok(NewRun {
         prompt: GOAL.into(),
         title: Some("r1 demo".into()),
-        system_prompt: super::run::usual_prompt(directory, &spec),
+        system_prompt: usual_prompt(directory, directory, &spec),
         spec,
         model: MODEL.into(),
         workspace_path: directory.to_string_lossy().into_owned(),

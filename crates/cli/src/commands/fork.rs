@@ -47,8 +47,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let at = Seq::new(args.at).ok_or_else(|| CliError::new("events are counted from 1"))?;
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
-    let (workspaces, caller) = (workshop.workspaces.clone(), ask::caller());
-    let run = go_on::fork(&workshop.engine, &state.run, at, workspaces, changes, &caller).await?;
+    let run = go_on::fork(&workshop.engine, &state.run, at, changes, &ask::caller()).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),

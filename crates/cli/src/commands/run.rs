@@ -3,11 +3,10 @@
 mod order;
 
 use r1_event::{RunId, Seq};
-use r1_runtime::control::create::create;
 use r1_runtime::engine::Claim;
 
 use self::order::Order;
-pub(super) use self::order::{dollars, usual_prompt};
+pub(super) use self::order::dollars;
 use crate::ask::{self, Attendance};
 use crate::context::Context;
 use crate::error::CliError;
@@ -115,8 +114,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let attendance = if args.json { Attendance::Nobody } else { follow::attendance() };
     let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
-    let new = order.new_run(&workshop.machine).await?;
-    let run = create(&workshop.engine, new, order.allows_unknown_price(), &ask::caller()).await?;
+    let run = order.place(&workshop).await?;
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }

@@ -8,6 +8,8 @@ use super::{Event, Report, Rule, Writer};
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_id: HashMap<String, Call>,
+    /// Whether the run's calls were planned before it began: nobody proposes them.
+    are_planned: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ impl State {
 impl Calls {
     pub(super) fn observe(&mut self, event: &Event<'_>, approval: Option<&Ended>, report: &mut Report) {
         match event.type_name {
+            "run.queued" => self.are_planned = matches!(event.text("kind"), Some("shell" | "git" | "file")),
             "assistant.tool_call_proposed" => self.propose(event, report),
             "approval.requested" => self.ask(event, report),
             "approval.resolved" | "approval.timed_out" => {
@@ -64,7 +67,11 @@ impl Calls {
     }
 
     fn call<'a>(&mut self, event: &Event<'a>) -> Option<(&'a str, Option<&mut Call>)> {
-        event.text("tool_call_id").map(|id| (id, self.by_id.get_mut(id)))
+        let id = event.text("tool_call_id")?;
+        if self.are_planned {
+            self.by_id.entry(id.into()).or_insert(Call { state: State::Proposed, attempts: 0 });
+        }
+        Some((id, self.by_id.get_mut(id)))
     }
 
     fn propose(&mut self, event: &Event<'_>, report: &mut Report) {

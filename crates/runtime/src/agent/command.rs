@@ -162,6 +162,9 @@ pub enum Refusal {
     /// A session whose worker is gone.
     #[error("the session was cut off; resume it first")]
     Paused,
+    /// Nobody would hear a message.
+    #[error("the run has no model that could hear it")]
+    NoModel,
     /// Nobody attached it to the run.
     #[error("the run has no attachment `{artifact_id}`")]
     UnknownAttachment {
@@ -270,6 +273,9 @@ fn message(
     artifact_ids: &[String],
     actor: Option<&Actor>,
 ) -> Result<Vec<Payload>, Refusal> {
+    if state.is_planned() {
+        return Err(Refusal::NoModel);
+    }
     if state.phase == Phase::Paused {
         return Err(Refusal::Paused);
     }

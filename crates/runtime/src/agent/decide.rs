@@ -72,7 +72,13 @@ impl RunState {
     /// Call it again after each event: it always gives one at a time.
     #[must_use]
     pub fn decide(&self, tools: &Toolset) -> Option<Payload> {
-        if self.terminal.is_some() || self.phase != Phase::Claimed || self.run_kind != "agent_loop" {
+        if self.terminal.is_some() || self.phase != Phase::Claimed {
+            return None;
+        }
+        if self.is_planned() {
+            return self.decide_plan(tools);
+        }
+        if self.run_kind != "agent_loop" {
             return None;
         }
         if self.turn.is_some() {
@@ -115,7 +121,7 @@ impl RunState {
         events >= self.spec.checkpoint_events.max(1) || self.last_at.0.saturating_sub(at.0) >= CHECKPOINT_EVERY
     }
 
-    fn decide_call(&self, call: &Call, tools: &Toolset) -> Option<Payload> {
+    pub(super) fn decide_call(&self, call: &Call, tools: &Toolset) -> Option<Payload> {
         match &call.stage {
             Stage::Waiting { .. } | Stage::Running { .. } | Stage::Closed => None,
             Stage::Reissue => Some(self.invoke(call, tools)),
@@ -208,8 +214,8 @@ impl RunState {
             call_id: call.call_id.clone(),
             turn_id: self.last_turn_id.clone(),
             tool: call.tool.clone(),
-            // The proposal says it already, unless it was changed since.
-            args: if call.edited { json::to_raw(&call.input) } else { payload::Raw::default() },
+            // A proposal says it already, unless it was changed since.
+            args: if call.edited || self.is_planned() { json::to_raw(&call.input) } else { payload::Raw::default() },
             attempt: u32::try_from(call.attempts + 1).unwrap_or(u32::MAX),
             turn_index: Some(self.spent.turns.saturating_sub(1)),
             kind: Some(spec.map_or("builtin", |spec| spec.kind.as_str()).to_owned()),
@@ -320,7 +326,7 @@ impl RunState {
     }
 
     /// Ends a run whose budget is used up, once nothing is open.
-    fn wind_up(&self, limit: &str) -> Option<Payload> {
+    pub(super) fn wind_up(&self, limit: &str) -> Option<Payload> {
         if let Some((approval_id, _)) = self.approvals().next() {
             let cancelled = data::ApprovalResolved {
                 approval_id: approval_id.to_owned(),
@@ -350,7 +356,7 @@ impl RunState {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "the exact amount stands beside it")]
-    fn completed(&self) -> Payload {
+    pub(super) fn completed(&self) -> Payload {
         let count = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
         Payload::RunCompleted(payload::RunCompleted {
             final_text: self.final_text.clone(),

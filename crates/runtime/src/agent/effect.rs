@@ -57,7 +57,10 @@ impl RunState {
                 Effect::Model { turn_id, attempt }
             });
         }
-        for call in &self.calls {
+        let whose_turn = |call: &&super::Call| {
+            !self.is_planned() || self.planned_call().is_some_and(|next| next.call_id == call.call_id)
+        };
+        for call in self.calls.iter().filter(whose_turn) {
             let call_id = call.call_id.clone();
             match call.stage {
                 // A call that was cut off by a spent budget is stopped, and none is begun.

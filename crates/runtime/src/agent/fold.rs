@@ -80,6 +80,9 @@ impl RunState {
             task_id: started.task_id.clone(),
             session_id: started.session_id.clone(),
             run_kind: started.run_kind.clone().unwrap_or_else(|| "agent_loop".into()),
+            number: started.number.unwrap_or(1),
+            title: started.title.clone().unwrap_or_default(),
+            trace_parent: started.trace_parent.clone(),
             priority: started.priority.clone().unwrap_or_else(|| "normal".into()),
             workspace_path: text("path"),
             workspace_mode: text("mode"),
@@ -97,7 +100,7 @@ impl RunState {
             last_turn_id: String::new(),
             failed_turn: None,
             ticked: true,
-            calls: Vec::new(),
+            calls: super::plan::calls(&spec.plan),
             grants: Grants::default(),
             rejections: BTreeMap::new(),
             spent: Spent { prior_cost_micros_usd: started.prior_cost_micros_usd.unwrap_or(0), ..Spent::default() },
@@ -109,6 +112,7 @@ impl RunState {
             changed_files: false,
             client_messages: BTreeMap::new(),
             decisions: BTreeMap::new(),
+            throttled: Vec::new(),
             terminal: None,
             actor: started.extra.get("actor").as_ref().and_then(json::read),
             spec: Arc::new(spec),
@@ -171,7 +175,8 @@ impl RunState {
 
     /// Once nothing is open, the model hears the results of its calls and then what people said meanwhile.
     fn deliver(&mut self) {
-        if self.turn.is_some() || self.calls.iter().any(Call::is_open) {
+        // Without a model nobody hears the results, and what people say is only kept.
+        if self.is_planned() || self.turn.is_some() || self.calls.iter().any(Call::is_open) {
             return;
         }
         let results: Vec<_> = std::mem::take(&mut self.calls)
@@ -328,6 +333,7 @@ impl RunState {
 
     fn resumed(&mut self, resumed: &payload::RunResumed) {
         self.phase = Phase::Claimed;
+        self.throttled.clear();
         self.lease = resumed.worker_id.clone().map(|worker_id| Lease { worker_id });
         if self.turn.take().is_some() {
             self.needs_turn = true;
@@ -341,7 +347,13 @@ impl RunState {
         match typed.r#type.as_str() {
             data::RunStarted::TYPE => {
                 self.phase = Phase::Claimed;
+                self.throttled.clear();
                 self.lease = data::RunStarted::read(typed).map(|started| Lease { worker_id: started.worker_id });
+            }
+            data::RunThrottled::TYPE => {
+                if let Some(throttled) = data::RunThrottled::read(typed) {
+                    self.throttled.push(throttled.reason.as_str().to_owned());
+                }
             }
             data::RunReleased::TYPE => self.phase = Phase::Queued,
             data::RunHandedOver::TYPE => self.disconnected(),
@@ -530,7 +542,10 @@ impl RunState {
     }
 
     fn task_updated(&mut self, typed: &Typed) {
-        let budget = data::TaskUpdated::read(typed).and_then(|updated| updated.budget);
+        let Some(updated) = data::TaskUpdated::read(typed) else { return };
+        let data::TaskUpdated { title, priority, budget, .. } = updated;
+        self.title = title.unwrap_or_else(|| std::mem::take(&mut self.title));
+        self.priority = priority.unwrap_or_else(|| std::mem::take(&mut self.priority));
         if let Some(budget) = budget.and_then(|budget| serde_json::from_value(Value::Object(budget)).ok()) {
             Arc::make_mut(&mut self.spec).budget = budget;
         }

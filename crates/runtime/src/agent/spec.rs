@@ -52,6 +52,33 @@ pub struct RunSpec {
     pub mcp_servers: Vec<ServerSpec>,
     /// Whether pieces of reasoning are recorded as they come.
     pub thinking_deltas: bool,
+    /// Of a run without a model: the calls to make, one after the other.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plan: Vec<PlannedCall>,
+    /// What a workspace of the run's own is made from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub workspace_source: Option<WorkspaceSource>,
+}
+
+/// A call that nobody has to think of first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlannedCall {
+    /// Which tool.
+    pub tool: String,
+    /// With what.
+    pub input: Map<String, Value>,
+}
+
+/// What a clone or worktree is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkspaceSource {
+    /// The directory.
+    pub path: String,
+    /// The revision to begin with; of a repository its HEAD if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
 }
 
 impl Default for RunSpec {
@@ -76,6 +103,8 @@ impl Default for RunSpec {
             sandbox: SandboxWish::default(),
             mcp_servers: Vec::new(),
             thinking_deltas: false,
+            plan: Vec::new(),
+            workspace_source: None,
         }
     }
 }

@@ -41,8 +41,14 @@ pub struct RunState {
     pub session_id: Option<String>,
     /// agent_loop, shell, recorded, …
     pub run_kind: String,
+    /// Which run of its task it is, from 1.
+    pub number: u64,
+    /// In a few words.
+    pub title: String,
     /// low, normal or high.
     pub priority: String,
+    /// W3C trace context of whoever asked for it.
+    pub trace_parent: Option<String>,
     /// Where it works.
     pub workspace_path: String,
     /// clone, worktree, in_place or none.
@@ -99,6 +105,8 @@ pub struct RunState {
     pub changed_files: bool,
     /// Messages by their sender's own ids, so that none is taken twice.
     pub(super) client_messages: BTreeMap<String, (Seq, String)>,
+    /// Why it was passed over in the queue since it last came there.
+    pub throttled: Vec<String>,
     /// What became of each request for approval, and where the log says so.
     pub(super) decisions: BTreeMap<String, (Seq, String)>,
     /// How it ended.
@@ -249,6 +257,9 @@ impl RunState {
     }
 
     fn waits_for_a_person(&self) -> bool {
+        if self.is_planned() {
+            return self.planned_call().is_some_and(|call| matches!(call.stage, Stage::Waiting { .. }));
+        }
         let mut open = self.calls.iter().filter(|call| call.is_open()).peekable();
         self.turn.is_none() && open.peek().is_some() && open.all(|call| matches!(call.stage, Stage::Waiting { .. }))
     }

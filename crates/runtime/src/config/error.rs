@@ -7,6 +7,7 @@ use super::SettingsFile;
 use super::origin::Origins;
 use crate::mcp::BadServer;
 use crate::policy::BadRule;
+use crate::provider::ScenarioError;
 
 /// Settings that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,17 @@ pub enum ConfigError {
     Value {
         /// What, and who said so.
         message: String,
+    },
+    /// A scripted provider's script cannot be played.
+    #[error("the scenario {} of provider `{name}` cannot be played", path.display())]
+    Scenario {
+        /// The provider.
+        name: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: ScenarioError,
     },
     /// A rule cannot be used.
     #[error(transparent)]

@@ -13,7 +13,7 @@ use super::units::{ByteSize, Period, Usd};
 use crate::mcp::ServerSpec;
 use crate::policy::{ApprovalMode, Policy};
 use crate::price::Price;
-use crate::provider::{HeaderSource, KeySource, ProviderSpec, Wire};
+use crate::provider::{HeaderSource, KeySource, ProviderSpec, Scenario, ScenarioError, Wire};
 
 /// All settings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -151,6 +151,10 @@ pub struct Provider {
     pub first_byte_timeout: Option<Period>,
     /// How long it may be silent in the middle of one.
     pub silence_timeout: Option<Period>,
+    /// The file with what it says, if it is scripted.
+    pub scenario: Option<PathBuf>,
+    /// How many runs of one node may use it at the same time.
+    pub max_concurrent: Option<usize>,
 }
 
 /// How programs are confined.
@@ -273,11 +277,23 @@ impl Config {
             return Err(ConfigError::Provider { name: name.into(), known: known.join(", ") });
         }
         let mut spec = preset.unwrap_or_else(|| ProviderSpec { name: name.into(), ..ProviderSpec::default() });
-        let Some(Provider { wire: _, base_url, key_env, key_file, headers, first_byte_timeout, silence_timeout }) =
-            written
+        let Some(Provider {
+            wire: _,
+            base_url,
+            key_env,
+            key_file,
+            headers,
+            first_byte_timeout,
+            silence_timeout,
+            scenario,
+            max_concurrent: _,
+        }) = written
         else {
             return Ok(spec);
         };
+        if let Some(path) = scenario {
+            spec.scenario = Some(play(name, path)?);
+        }
         spec.wire = wire.unwrap_or(spec.wire);
         spec.base_url = base_url.clone().or(spec.base_url);
         let key = key_env.clone().map(KeySource::Env).or_else(|| key_file.clone().map(KeySource::File));
@@ -309,6 +325,12 @@ impl Config {
             trusted.is_absolute() && directory.starts_with(&trusted)
         })
     }
+}
+
+fn play(name: &str, path: &Path) -> Result<Scenario, ConfigError> {
+    let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Read { path: path.to_owned(), source })?;
+    let wrong = |err: ScenarioError| ConfigError::Scenario { name: name.into(), path: path.to_owned(), source: err };
+    Scenario::parse(&text).map_err(wrong)
 }
 
 impl McpServer {

@@ -23,6 +23,15 @@ impl Caller {
         Self { actor: Some(actor), note: None }
     }
 
+    /// The same caller, whose note will tell what was asked about.
+    #[must_use]
+    pub fn about(mut self, subject: &str) -> Self {
+        if let Some(slot) = &mut self.note {
+            slot.body.insert(SUBJECT.into(), subject.into());
+        }
+        self
+    }
+
     /// Puts the caller's note of the event at `seq` into the batch that has it.
     pub(crate) fn note_in(&self, batch: &mut Batch, run: &RunId, seq: Seq) {
         if let Some(slot) = &self.note {
@@ -51,13 +60,16 @@ pub struct Effect {
     pub run_id: String,
     /// The event.
     pub seq: u64,
+    /// What was asked about, where the event alone does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
 }
 
 impl Effect {
     /// The event at `seq` of `run`.
     #[must_use]
     pub fn new(run: &RunId, seq: Seq) -> Self {
-        Self { run_id: run.to_string(), seq: seq.get() }
+        Self { run_id: run.to_string(), seq: seq.get(), subject: None }
     }
 
     /// The effect that a note tells of; `None` if nothing was done yet.
@@ -65,16 +77,26 @@ impl Effect {
     pub fn noted_in(body: &Object) -> Option<Self> {
         body.get(EFFECT).and_then(|effect| serde_json::from_value(effect.clone()).ok())
     }
+
+    /// The same, of what was asked about.
+    #[must_use]
+    pub fn about(self, subject: &str) -> Self {
+        Self { subject: Some(subject.to_owned()), ..self }
+    }
 }
 
 /// Where a note tells of its effect.
 const EFFECT: &str = "effect";
+/// Where a slot keeps what the effect will be about.
+const SUBJECT: &str = "subject";
 
 impl NoteSlot {
     /// The note that goes with the events of `effect`.
     #[must_use]
     pub fn note(&self, effect: &Effect) -> Note {
         let mut body = self.body.clone();
+        let subject = body.remove(SUBJECT).and_then(|subject| subject.as_str().map(str::to_owned));
+        let effect = Effect { subject, ..effect.clone() };
         body.insert(EFFECT.into(), serde_json::json!(effect));
         Note {
             collection: self.collection.clone(),

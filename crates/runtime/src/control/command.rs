@@ -45,6 +45,12 @@ pub enum CommandError {
         /// The run.
         run: RunId,
     },
+    /// The run is being stopped, and that takes its time.
+    #[error("run {run} is being stopped, which takes longer than usual")]
+    StillStopping {
+        /// The run.
+        run: RunId,
+    },
     /// The events could not be written.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -125,6 +131,9 @@ async fn leave(
             return Ok(Some(waiting.outcome(store).await?));
         }
         let is_late = Instant::now() >= deadline;
+        if is_late && matches!(command, Command::Cancel { .. }) {
+            return Err(CommandError::StillStopping { run: run.clone() });
+        }
         if is_late || !has_a_worker(engine, run).await? {
             return match waiting.withdraw(store, run).await? {
                 false => Ok(Some(waiting.outcome(store).await?)),

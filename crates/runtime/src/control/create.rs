@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use r1_event::payload::{self, Raw};
 use r1_event::{Batch, Chain, ChainError, Digest, Payload, RunId, Seq};
-use r1_protocol::data::{self, Actor, EventData};
+use r1_protocol::api::TaskKind;
+use r1_protocol::data::{self, Actor, EventData, Object};
 use r1_protocol::json;
 use r1_store::{BlobError, LeaseError, StoreError};
 use serde_json::json;
@@ -20,6 +21,8 @@ use crate::writer::{RunWriter, WriterError};
 /// A run that is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct NewRun {
+    /// What kind of work; without a model, the plan in the spec says what to do.
+    pub kind: TaskKind,
     /// What to do.
     pub prompt: String,
     /// In a few words; the beginning of the prompt if not given.
@@ -38,6 +41,14 @@ pub struct NewRun {
     pub attachments: Vec<Attachment>,
     /// The task, if it is one that is there already.
     pub task_id: Option<String>,
+    /// Which run of its task it is, from 1.
+    pub number: u64,
+    /// low, normal or high.
+    pub priority: Option<String>,
+    /// What the owner of the task calls it.
+    pub tags: Object,
+    /// W3C trace context of whoever asks.
+    pub trace_parent: Option<String>,
     /// Whether it waits for its release.
     pub held: bool,
     /// The run that it goes on from, and how.
@@ -91,6 +102,9 @@ pub enum CreateError {
     /// There is nothing to do.
     #[error("the prompt is empty; say what is to be done")]
     EmptyPrompt,
+    /// What is to be run holds a secret.
+    #[error("what is to be run holds a secret, which the log does not keep; give it to programs in their environment")]
+    SecretInPlan,
     /// A budget in money needs a price.
     #[error("the price of `{model}` is not known, so a budget in money cannot be kept; give its price, or allow that")]
     UnknownPrice {
@@ -139,8 +153,15 @@ pub async fn create(
     allow_unknown_price: bool,
     caller: &Caller,
 ) -> Result<RunId, CreateError> {
-    if new.prompt.trim().is_empty() && new.origin.is_none() {
+    if new.kind == TaskKind::AgentLoop && new.prompt.trim().is_empty() && new.origin.is_none() {
         return Err(CreateError::EmptyPrompt);
+    }
+    for call in &new.spec.plan {
+        let mut input = call.input.clone();
+        input.values_mut().for_each(|value| engine.redactor().json(value));
+        if input != call.input {
+            return Err(CreateError::SecretInPlan);
+        }
     }
     if new.spec.budget.micros_usd > 0 && new.spec.price.is_none() && !allow_unknown_price {
         return Err(CreateError::UnknownPrice { model: new.model });
@@ -210,7 +231,7 @@ fn first_events(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>
         Some(origin) if origin.way == Way::Resume => events.push(queued(new, origin).to_payload()),
         _ => {}
     }
-    if !new.prompt.is_empty() {
+    if !new.prompt.is_empty() && new.kind == TaskKind::AgentLoop {
         let mut message = payload::UserMessageAppended {
             content: new.prompt.clone(),
             turn_index: Some(0),
@@ -225,13 +246,15 @@ fn first_events(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>
 
 fn queued(new: &NewRun, origin: &Continuation) -> data::RunQueued {
     data::RunQueued {
-        kind: "agent_loop".into(),
+        kind: new.kind.as_str().into(),
         model: new.model.clone(),
         provider: new.spec.provider.name.clone(),
         workspace_path: new.workspace_path.clone(),
         workspace_mode: new.workspace_mode.as_str().into(),
         prior_run_id: Some(origin.run.to_string()),
         title: new.title.clone(),
+        number: Some(new.number.max(1)),
+        priority: new.priority.clone(),
         ..Default::default()
     }
 }
@@ -249,13 +272,16 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>)
     let ulid = run.ulid_text().unwrap_or_default();
     let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
     let budget = &spec.budget;
-    let limits = payload::BudgetLimits {
+    let mut limits = payload::BudgetLimits {
         max_input_tokens: signed(budget.input_tokens),
         max_output_tokens: signed(budget.output_tokens),
         max_usd: budget.micros_usd as f64 / 1e6,
         max_wall_clock_ms: signed(budget.wall_clock_ms),
         ..Default::default()
     };
+    if budget.turns > 0 {
+        limits.extra.set("max_turns", json::to_raw(&budget.turns));
+    }
     let mut started = payload::RunStarted {
         goal: new.prompt.clone(),
         provider_id: spec.provider.name.clone(),
@@ -269,7 +295,7 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>)
         tool_schemas: Some(schemas),
         budget: (limits != payload::BudgetLimits::default()).then_some(limits),
         app_version: env!("CARGO_PKG_VERSION").into(),
-        run_kind: Some("agent_loop".into()),
+        run_kind: Some(new.kind.as_str().into()),
         task_id: new.task_id.clone().or_else(|| Some(format!("task_{ulid}"))),
         session_id: origin.and_then(|origin| origin.session_id.clone()).or_else(|| Some(format!("chat_{ulid}"))),
         workspace: Some(json::to_raw(&json!({ "path": new.workspace_path, "mode": new.workspace_mode }))),
@@ -278,6 +304,9 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>)
         instance_id: Some(instance.into()),
         spec: Some(spec.to_raw()),
         title: new.title.clone().or_else(|| Some(short(&new.prompt))),
+        number: Some(new.number.max(1)),
+        priority: new.priority.clone(),
+        trace_parent: new.trace_parent.clone(),
         held: new.held.then_some(true),
         prior_run_id: origin.map(|origin| origin.run.to_string()),
         prior_cost_micros_usd: origin.map(|origin| origin.prior_cost_micros_usd),
@@ -285,6 +314,9 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>)
         reason: origin.filter(|origin| origin.way == Way::Resume).map(|origin| origin.reason.clone()),
         ..Default::default()
     };
+    if !new.tags.is_empty() {
+        started.extra.set("tags", json::to_raw(&new.tags));
+    }
     set_actor(&mut started.extra, actor);
     started
 }

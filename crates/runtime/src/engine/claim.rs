@@ -91,6 +91,7 @@ fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Payload {
         lease_until: writer.lease().until.into(),
         attempt: Some(1),
         queue_wait_ms: u64::try_from(waited).ok(),
+        trace_parent: state.trace_parent.clone(),
         instance_id: Some(engine.instance.clone()),
         ..Default::default()
     }
@@ -155,6 +156,21 @@ pub async fn pause_abandoned(engine: &Engine, run: &RunId) -> Result<(), EngineE
         Ok::<_, std::convert::Infallible>(Response { events, answer: 0 })
     });
     paused.await.map(drop)
+}
+
+/// Says in the log of a run that it was passed over, unless it was said since it came into the queue.
+pub async fn throttle(engine: &Engine, run: &RunId, reason: &str, limit: usize) -> Result<(), EngineError> {
+    let nobody = Caller::default();
+    let throttled = claim_for_append(engine, run, &nobody, |state| {
+        let waits = state.phase == Phase::Queued && state.terminal.is_none();
+        if !waits || state.throttled.iter().any(|known| known == reason) {
+            return Err(());
+        }
+        let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+        let event = data::RunThrottled { reason: reason.into(), limit, ..Default::default() };
+        Ok(Response { events: vec![Emission::plain(event.to_payload())], answer: 0 })
+    });
+    throttled.await.map(drop)
 }
 
 /// Appends what `respond` answers to the state of a run that nobody works on, and gives it back at once.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use r1_event::{Batch, Payload, UnixNanos, payload};
+use r1_protocol::api::RunStatus;
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
 use serde_json::Value;
@@ -18,9 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Job};
 use super::claim::Claimed;
+use super::room::{self, NoRoom, Room};
 use super::stage;
 use super::turn::{self, Answered};
-use super::{Engine, EngineError, Outcome};
+use super::{Engine, EngineError, Outcome, Slot};
 use crate::agent::command::{self, Command, Refusal, Resolution, Response};
 use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
@@ -39,9 +41,6 @@ use r1_store::AppendError;
 
 /// Events that tools may have waiting for the log.
 const QUEUE: usize = 256;
-
-/// How long calls may finish when the process is asked to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How often commands are looked for when no wake-up comes.
 const POLL: Duration = Duration::from_secs(1);
@@ -68,6 +67,8 @@ pub(super) struct Runner<'e> {
     retry_after: Option<Duration>,
     /// A command that ends the exchange or the run, once all work has stopped.
     ending: Option<Ending>,
+    /// Whether the run is being handed over: what is under way may end, and nothing follows from it.
+    leaving: bool,
     renewed: Instant,
 }
 
@@ -100,20 +101,20 @@ impl<'e> Runner<'e> {
     pub(super) async fn new(engine: &'e Engine, claimed: Claimed) -> Result<Option<Self>, EngineError> {
         let Claimed { mut state, mut writer, .. } = claimed;
         let spec = state.spec.clone();
-        let room = room(engine, &state).await;
+        let room = room::enter(engine, &state, &mut writer).await?;
         let connected = engine.world.tools(&spec, Path::new(&state.workspace_path)).await;
         let mut events: Vec<_> = connected.missing.iter().map(|(name, reason)| unavailable(name, reason)).collect();
         let provider = engine.world.provider(&spec);
         if let Ok(provider) = &provider {
             events.extend(missing_capabilities(&state, provider.as_ref()));
         }
-        if let Err((code, message)) = &room {
+        if let Err(NoRoom { code, message }) = &room {
             events.push(state.failed(code, message.clone(), true));
         }
         let events = events.into_iter().map(Emission::plain).collect();
         let response = Response { events, answer: 0 };
         super::claim::commit(engine, &mut writer, &mut state, response, &Caller::default()).await?;
-        let Ok((workspace, sandbox)) = room else {
+        let Ok(Room { workspace, sandbox }) = room else {
             writer.close().await?;
             return Ok(None);
         };
@@ -136,12 +137,13 @@ impl<'e> Runner<'e> {
             real_inputs: HashMap::new(),
             retry_after: None,
             ending: None,
+            leaving: false,
             renewed: Instant::now(),
         }))
     }
 
     /// Works until the run ends or `stop` is called.
-    pub(super) async fn run(mut self, stop: CancellationToken) -> Result<Outcome, EngineError> {
+    pub(super) async fn run(mut self, stop: CancellationToken, slot: &Slot) -> Result<Outcome, EngineError> {
         let mut commands = self.engine.store.watch_commands(&self.state.run);
         let mut renewal = tokio::time::interval(self.engine.renew_every());
         renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -157,6 +159,7 @@ impl<'e> Runner<'e> {
             if self.finish_ending().await? {
                 continue;
             }
+            slot.rest(matches!(self.state.status(), RunStatus::AwaitingApproval | RunStatus::Idle));
             let deadline = self.state.next_deadline().map_or(Duration::from_secs(3600), until);
             // Every arm is cancel-safe: a queue, a join set, watches and timers.
             tokio::select! {
@@ -188,7 +191,7 @@ impl<'e> Runner<'e> {
             }
             ids.push(staged.id);
         }
-        if self.ending.is_none() {
+        if self.ending.is_none() && !self.leaving {
             while let Some(payload) = self.state.decide(&self.tools) {
                 self.stage(&mut batch, Emission::plain(payload))?;
             }
@@ -528,16 +531,16 @@ impl<'e> Runner<'e> {
             self.writer.close().await?;
             return Ok(Outcome::Idle);
         }
-        let patience = tokio::time::Instant::now() + PATIENCE;
-        while self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
-            let calls = |runner: &Self| runner.state.terminal.is_none();
+        self.leaving = true;
+        let hurry = self.engine.hurry.clone();
+        let patience = tokio::time::Instant::now() + self.engine.patience;
+        let is_call = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Model { .. });
+        while self.state.terminal.is_none() && self.under_way.keys().any(is_call) {
             tokio::select! {
                 Some(request) = self.requests.recv() => self.take_emissions(request).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
                 () = tokio::time::sleep_until(patience) => break,
-            }
-            if !calls(&self) {
-                break;
+                () = hurry.cancelled() => break,
             }
         }
         if let Some(kind) = self.state.terminal {
@@ -580,15 +583,6 @@ impl<'e> Runner<'e> {
         while self.tasks.join_next().await.is_some() {}
         self.under_way.clear();
     }
-}
-
-/// Where a run works, and how its programs are confined.
-async fn room(engine: &Engine, state: &RunState) -> Result<(Workspace, Sandbox), (&'static str, String)> {
-    let path = &state.workspace_path;
-    let workspace = Workspace::open(Path::new(path))
-        .map_err(|err| ("workspace_failed", format!("cannot work in {path}: {err}")))?;
-    let sandbox = engine.world.sandbox(&state.spec, &workspace).await;
-    Ok((workspace, sandbox.map_err(|err| ("sandbox_unavailable", err.to_string()))?))
 }
 
 /// What came with messages and the model cannot take as it is, unless that was told before.

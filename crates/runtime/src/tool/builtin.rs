@@ -1,4 +1,4 @@
-//! The tools that every agent has.
+//! R1's own tools.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::Tool;
 use super::apply_patch::ApplyPatch;
 use super::edit::Edit;
+use super::file_operations::{self, FileOperations};
 use super::file_read::FileRead;
 use super::file_write::FileWrite;
 use super::git::Git;
@@ -18,6 +19,12 @@ use super::todo_write::TodoWrite;
 use super::web_fetch::WebFetch;
 use super::web_search::{Service, WebSearch};
 use crate::net::NetClient;
+
+/// Whether models are offered the tool with this name: what one of them does better is not.
+#[must_use]
+pub fn is_for_models(name: &str) -> bool {
+    name != file_operations::NAME
+}
 
 /// All of them, for a run that works at `root` and reaches others through `net`.
 #[must_use]
@@ -42,7 +49,8 @@ pub fn files(root: &Path) -> Vec<Arc<dyn Tool>> {
         Arc::new(MultiEdit::new(Arc::clone(&root))),
         Arc::new(ApplyPatch::new(Arc::clone(&root))),
         Arc::new(Glob::new(Arc::clone(&root))),
-        Arc::new(Grep::new(root)),
+        Arc::new(Grep::new(Arc::clone(&root))),
+        Arc::new(FileOperations::new(root)),
         Arc::new(TodoWrite::new()),
         Arc::new(Git::new()),
     ]

@@ -13,5 +13,6 @@ mod provider;
 mod redaction;
 mod replay_v1;
 mod shell;
+mod tasks;
 mod tool_stage;
 mod web;

@@ -82,8 +82,7 @@ struct Server {
 impl Server {
     fn start(directory: &Path) -> Self {
         let this = std::env::current_exe().expect("this program");
-        let mut process =
-            Command::new(this).env(STORE, directory).stdout(Stdio::piped()).spawn().expect("a process");
+        let mut process = Command::new(this).env(STORE, directory).stdout(Stdio::piped()).spawn().expect("a process");
         let mut address = String::new();
         let stdout = process.stdout.take().expect("its output");
         BufReader::new(stdout).read_line(&mut address).expect("its address");

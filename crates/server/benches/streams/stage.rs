@@ -12,13 +12,17 @@ use r1_protocol::data::{self, EventData as _};
 use r1_protocol::json;
 use r1_runtime::engine::Engine;
 use r1_runtime::redact::Redactor;
-use r1_server::{App, Limits, router};
+use r1_server::access::{AccessSettings, OperatorToken};
+use r1_server::listen::{Binding, Bound};
+use r1_server::{App, Limits, Node, Settings, StreamOptions};
 use r1_store::{Lease, SharedStore, SqliteOptions, SqliteStore};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 
 use crate::world::TestWorld;
+
+const TOKEN: &str = "r1t_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// A server that answers.
 pub(crate) struct Stage {
@@ -40,10 +44,28 @@ impl Stage {
             None,
             "r1-00000001".into(),
         );
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let address = listener.local_addr().expect("an address").to_string();
-        let service = router(Arc::new(App::new(Arc::new(engine), Limits::default())));
-        let task = tokio::spawn(async move { axum::serve(listener, service).await.expect("a server") });
+        let settings = Settings {
+            access: AccessSettings {
+                operator: OperatorToken::given(TOKEN).expect("a token"),
+                operator_name: "operator".into(),
+                allow_hosts: Vec::new(),
+                allow_origins: Vec::new(),
+                behind_proxy: false,
+            },
+            limits: Limits::default(),
+            node: Node {
+                started_at: UnixNanos(0),
+                worker_slots: 4,
+                busy: Arc::default(),
+                sandbox_layer: "none".into(),
+            },
+            streams: StreamOptions::default(),
+        };
+        let app = Arc::new(App::new(Arc::new(engine), settings));
+        let binding = Binding { tcp: "127.0.0.1:0".parse().ok(), ..Binding::default() };
+        let bound = Bound::bind(&binding).await.expect("a port");
+        let address = bound.tcp_address().expect("an address").to_string();
+        let task = tokio::spawn(bound.serve(app, Duration::ZERO));
         Self { address, store, task }
     }
 }
@@ -64,7 +86,8 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) async fn new(store: &SharedStore, number: u64) -> Self {
-        let run: RunId = format!("run_{}", ulid::Ulid::from_parts(1_777_000_000_000 + number, 7)).parse().expect("an id");
+        let run: RunId =
+            format!("run_{}", ulid::Ulid::from_parts(1_777_000_000_000 + number, 7)).parse().expect("an id");
         let lease = store.acquire(&run, "bench", Duration::from_secs(3600)).await.expect("a lease").lease;
         let mut writer = Self { store: store.clone(), chain: Chain::new(run.clone()), run, lease };
         let started = RunStarted {
@@ -80,7 +103,8 @@ impl Writer {
     pub(crate) async fn append(&mut self, payloads: impl IntoIterator<Item = Payload>) {
         let mut batch = Batch::new(&self.chain);
         for payload in payloads {
-            let at = UnixNanos(1_777_000_000_000_000_000 + i64::try_from(self.chain.size()).expect("small") * 1_234_567);
+            let at =
+                UnixNanos(1_777_000_000_000_000_000 + i64::try_from(self.chain.size()).expect("small") * 1_234_567);
             batch.push(at, payload).expect("an event");
         }
         let chain = batch.after().clone();
@@ -161,7 +185,10 @@ fn raw(value: &serde_json::Value) -> Raw {
 /// Asks, and gives the connection with the answer still to be read.
 pub(crate) async fn ask(address: &str, path: &str, accept: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: {accept}\r\n\
+         Connection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes()).await.expect("asked");
     stream
 }

@@ -2,34 +2,30 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use r1_protocol::data::WorkspaceMode;
-use r1_runtime::agent::prompt::{Surroundings, system_prompt};
-use r1_runtime::agent::{Budget, RunSpec, SandboxWish};
+use r1_event::RunId;
 use r1_runtime::config::Config;
-use r1_runtime::control::create::{Attachment, NewRun};
-use r1_runtime::machine::Machine;
+use r1_runtime::control::create::{Attachment, create};
+use r1_runtime::control::order::{self, Work};
+use r1_runtime::machine::Variables;
 use r1_runtime::policy::ApprovalMode;
-use r1_runtime::price::PriceBook;
-use r1_runtime::provider::{self, ProviderSpec, Scenario, Wire};
+use r1_runtime::provider::Scenario;
 use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
 
 use super::{Approve, Args, Confine};
+use crate::ask;
 use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
 use crate::output::{self, NOTICE};
 use crate::render::number::exact_usd;
 use crate::settings::{self, Flag};
+use crate::workshop::Workshop;
 
 /// A run that is wanted, and checked as far as it can be before anything is made.
 pub(super) struct Order {
-    prompt: String,
-    model: String,
-    system_prompt: Option<String>,
-    workspace: PathBuf,
-    attachments: Vec<Attachment>,
-    spec: RunSpec,
+    order: order::Order,
     pub(super) config: Config,
     pub(super) sandbox: SandboxMode,
 }
@@ -39,26 +35,21 @@ impl Order {
     pub(super) fn read(args: &Args, unattended: bool, context: &Context) -> Result<Self, CliError> {
         let workspace = workspace(args.workspace.as_deref())?;
         let config = settings::load(context, &workspace, flags(args))?;
-        if config.run.workspace != WorkspaceMode::InPlace {
-            return Err(CliError::new(format!(
-                "`run.workspace = \"{}\"` is not for runs of one's own",
-                config.run.workspace
-            ))
-            .hint("`r1 run` works in the directory itself: leave it out, or set it to \"in_place\""));
-        }
-        let (provider, model) = provider_and_model(args, &config)?;
-        provider::open(&provider, &environment::variable)?;
-        Ok(Self {
-            prompt: prompt(&args.prompt)?,
+        let order = order::Order {
             system_prompt: match (&args.system_prompt, &args.system_prompt_file) {
                 (Some(text), _) => Some(text.clone()),
                 (None, Some(path)) => Some(read_text(path)?),
                 (None, None) => None,
             },
-            workspace,
+            scenario: args.scenario.as_deref().map(scenario).transpose()?,
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
-            spec: spec(&config, provider, &model, unattended),
-            model,
+            unattended,
+            ..order::Order::new(Work::Agent(prompt(&args.prompt)?), workspace)
+        };
+        let variables: Variables = Arc::new(environment::variable);
+        order.model(&config, &variables)?;
+        Ok(Self {
+            order,
             config,
             sandbox: match args.sandbox {
                 None | Some(Confine::Auto) => SandboxMode::Auto,
@@ -68,28 +59,15 @@ impl Order {
         })
     }
 
-    /// A script says itself what it costs.
-    pub(super) fn allows_unknown_price(&self) -> bool {
-        self.config.run.allow_unknown_price || self.spec.provider.wire == Wire::Scripted
-    }
-
-    /// The run, with the tools that this machine and its MCP servers have.
-    pub(super) async fn new_run(&self, machine: &Machine) -> Result<NewRun, CliError> {
-        let (tools, missing) = machine.tool_specs(&self.workspace, &self.spec.mcp_servers).await?;
+    /// Makes the run, with the tools that this machine and its MCP servers have.
+    pub(super) async fn place(self, workshop: &Workshop) -> Result<RunId, CliError> {
+        let Workshop { engine, machine } = workshop;
+        let (new, missing) = self.order.new_run(&self.config, machine, engine.workspaces()).await?;
         for (server, reason) in missing {
             output::note(&format!("{NOTICE}note:{NOTICE:#} the tools of `{server}` are missing: {reason}"));
         }
-        let spec = RunSpec { tools, ..self.spec.clone() };
-        Ok(NewRun {
-            prompt: self.prompt.clone(),
-            system_prompt: self.system_prompt.clone().unwrap_or_else(|| usual_prompt(&self.workspace, &spec)),
-            spec,
-            model: self.model.clone(),
-            workspace_path: self.workspace.to_string_lossy().into_owned(),
-            workspace_mode: WorkspaceMode::InPlace.to_string(),
-            attachments: self.attachments.clone(),
-            ..NewRun::default()
-        })
+        let allow_unknown_price = order::allows_unknown_price(&self.config, &new);
+        Ok(create(engine, new, allow_unknown_price, &ask::caller()).await?)
     }
 }
 
@@ -113,44 +91,6 @@ fn flags(args: &Args) -> Vec<Flag> {
     .collect()
 }
 
-fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) -> RunSpec {
-    let prices = PriceBook::new(config.prices.clone());
-    // The price is that of the model which will be used.
-    let model = config.policy.model_instead_of(model).map_or(model, |rule| &rule.instead);
-    let price = prices.price(&provider.name, provider.base_url.as_deref(), model, std::time::SystemTime::now());
-    let (run, budget) = (&config.run, &config.run.budget);
-    RunSpec {
-        unattended,
-        approval: run.approve,
-        approval_timeout_s: run.approval_timeout.as_millis() / 1000,
-        policy: config.policy.clone(),
-        provider,
-        params: run.params.clone(),
-        price,
-        budget: Budget {
-            micros_usd: budget.usd.map_or(0, |usd| usd.0),
-            input_tokens: budget.input_tokens.unwrap_or(0),
-            output_tokens: budget.output_tokens.unwrap_or(0),
-            turns: budget.turns.unwrap_or(0),
-            wall_clock_ms: budget.wall_clock.map_or(0, |period| period.as_millis()),
-            warning_pct: budget.warning_pct.clone(),
-        },
-        max_turns: run.max_turns,
-        max_output_tokens: run.max_output_tokens,
-        context_tokens: run.context_tokens,
-        max_attempts: run.max_attempts,
-        checkpoint_events: config.record.checkpoint_events,
-        sandbox: SandboxWish {
-            network: config.sandbox.network,
-            read_only: config.sandbox.read_only,
-            require: config.sandbox.require,
-        },
-        mcp_servers: config.mcp_servers(),
-        thinking_deltas: config.record.thinking_deltas,
-        ..RunSpec::default()
-    }
-}
-
 impl From<Approve> for ApprovalMode {
     fn from(mode: Approve) -> Self {
         match mode {
@@ -162,40 +102,12 @@ impl From<Approve> for ApprovalMode {
     }
 }
 
-/// What the model is told where the user says nothing else.
-pub(in crate::commands) fn usual_prompt(workspace: &Path, spec: &RunSpec) -> String {
-    let instructions =
-        ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| std::fs::read_to_string(workspace.join(name)).ok());
-    let date = jiff::Zoned::now().date().to_string();
-    system_prompt(&Surroundings {
-        workspace: &workspace.to_string_lossy(),
-        platform: &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
-        date: &date,
-        is_git: workspace.ancestors().any(|directory| directory.join(".git").exists()),
-        network: spec.sandbox.network,
-        instructions: instructions.as_deref(),
+fn scenario(path: &Path) -> Result<Scenario, CliError> {
+    Scenario::parse(&read_text(path)?).map_err(|err| {
+        CliError::new(format!("the scenario {} cannot be played", path.display()))
+            .because(err)
+            .hint("docs/scripted.md says what a scenario may have")
     })
-}
-
-fn provider_and_model(args: &Args, config: &Config) -> Result<(ProviderSpec, String), CliError> {
-    if let Some(path) = &args.scenario {
-        let scenario = Scenario::parse(&read_text(path)?).map_err(|err| {
-            CliError::new(format!("the scenario {} cannot be played", path.display()))
-                .because(err)
-                .hint("docs/scripted.md says what a scenario may have")
-        })?;
-        return Ok((ProviderSpec::scripted(scenario), args.model.clone().unwrap_or_else(|| "scripted".into())));
-    }
-    let Some(name) = &config.run.provider else {
-        let known = ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
-        return Err(CliError::new("which model? none is configured").hint(format!(
-            "say `--provider NAME --model NAME`, or set them in r1.toml (`r1 init`); known are {known}"
-        )));
-    };
-    match &config.run.model {
-        Some(model) => Ok((config.provider(name)?, model.clone())),
-        None => Err(CliError::new(format!("which model of {name}?")).hint("say `--model NAME`, or set it in r1.toml")),
-    }
 }
 
 fn workspace(given: Option<&Path>) -> Result<PathBuf, CliError> {

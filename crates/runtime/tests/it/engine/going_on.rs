@@ -43,7 +43,7 @@ async fn ep_21_a_fork_shares_the_beginning_and_goes_its_own_way() {
     let at = types.iter().position(|name| name == "tool.completed").unwrap() as u64 + 1;
     let changes = Changes { message: Some("another way".into()), ..Changes::default() };
     let at = Seq::new(at).unwrap();
-    let forked = fork(&stage.engine, &run, at, stage.workspace(), changes, &Caller::default()).await.unwrap();
+    let forked = fork(&stage.engine, &run, at, changes, &Caller::default()).await.unwrap();
     assert_eq!(stage.types(&forked).await[1], "run.branched_from");
     let heard = format!("{:?}", stage.state(&forked).await.conversation.messages());
     let shared = heard.contains("do it") && heard.contains("call_0_0");

@@ -92,8 +92,12 @@ async fn ep_27_a_worker_notes_what_it_did_for_whoever_asked() {
     assert_eq!(noted(&stage, "say").await, sent.effect);
     let (type_name, data) = event(&stage, &sent.effect).await;
     assert_eq!((type_name.as_str(), data["actor"]["id"].as_str()), ("user.message", Some("ada")));
+    let late = self::caller(&stage, "late").await;
+    let document = Document::new("late", b"{}".to_vec());
+    let taken_over = DocumentChange::Put { collection: "answers".into(), document, expect: Expect::Anything };
+    assert!(stage.store.change_documents(vec![taken_over]).await.unwrap());
     let moved = Command::Record { events: vec![external("external.build")] };
-    let refused = command(&stage.engine, &run, moved, &caller).await;
+    let refused = command(&stage.engine, &run, moved, &late).await;
     assert!(matches!(refused, Err(CommandError::Refused(Refusal::Superseded))), "{refused:?}");
     let without_note = Command::Record { events: vec![external("external.test")] };
     let answer = command(&stage.engine, &run, without_note, &Caller::default()).await.unwrap();

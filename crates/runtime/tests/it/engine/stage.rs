@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -177,7 +178,8 @@ impl Stage {
             dir.path().join("snapshots"),
             None,
             "r1-00000001".into(),
-        );
+        )
+        .with_patience(Duration::from_millis(50));
         Self { engine: Arc::new(engine), store, world, dir }
     }
 

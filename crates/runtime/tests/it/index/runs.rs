@@ -198,8 +198,7 @@ async fn a_forked_session_knows_whether_it_is_its_turn() {
     let index = Index::new(stage.store.clone());
     for at in 1..=stage.records(&run).await.len() as u64 {
         let at = r1_event::Seq::new(at).unwrap();
-        let forked =
-            fork(&stage.engine, &run, at, stage.workspace(), Changes::default(), &Caller::default()).await.unwrap();
+        let forked = fork(&stage.engine, &run, at, Changes::default(), &Caller::default()).await.unwrap();
         let shown = index.run(forked.as_str()).await.unwrap().unwrap();
         assert_eq!(shown.status, stage.state(&forked).await.status(), "forked at {at}");
         let from = shown.forked_from.unwrap();
