@@ -14,3 +14,4 @@ mod objects;
 mod openapi;
 mod postgres_streams;
 mod streams;
+mod verbs;
