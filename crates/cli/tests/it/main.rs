@@ -16,6 +16,7 @@ mod postgres_cluster;
 mod proofs;
 mod remote;
 mod sandbox;
+mod serving;
 mod starling;
 mod support;
 mod validate;
