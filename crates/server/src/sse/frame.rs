@@ -21,10 +21,10 @@ impl Frames {
     /// One event. `name` makes it an event of that name, where a client asked for it.
     pub(crate) fn event(&mut self, id: impl Display, name: Option<&str>, envelope: &[u8]) {
         self.0.reserve(envelope.len() + 64);
-        let _ = write!(self.0, "id: {id}\n");
+        let _ = writeln!(self.0, "id: {id}");
         // A foreign log may have any text as a type; one with a line break would be taken for lines of ours.
         if let Some(name) = name.filter(|name| !name.contains(['\n', '\r', '\0'])) {
-            let _ = write!(self.0, "event: {name}\n");
+            let _ = writeln!(self.0, "event: {name}");
         }
         self.0.extend_from_slice(b"data: ");
         self.0.extend_from_slice(envelope);
