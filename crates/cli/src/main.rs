@@ -4,6 +4,7 @@ mod args;
 mod ask;
 mod commands;
 mod context;
+mod daemon;
 mod environment;
 mod error;
 mod exit;

@@ -9,6 +9,7 @@
 
 mod call;
 mod claim;
+mod keeper;
 mod room;
 mod runner;
 mod seam;
@@ -83,6 +84,7 @@ pub struct Engine {
     bell: Arc<Notify>,
     patience: Duration,
     hurry: CancellationToken,
+    keeper: keeper::Keeper,
 }
 
 /// How a stretch of work on a run came to its end.
@@ -141,8 +143,20 @@ impl Engine {
         // Both are in R1's own directory.
         let workspaces = snapshots.with_file_name("workspaces");
         let (snapshots, lease) = (Snapshots::at(snapshots), LEASE);
-        let (bell, hurry) = (Arc::default(), CancellationToken::new());
-        Self { store, world, redactor, snapshots, workspaces, key, instance, lease, bell, patience: PATIENCE, hurry }
+        Self {
+            store,
+            world,
+            redactor,
+            snapshots,
+            workspaces,
+            key,
+            instance,
+            lease,
+            bell: Arc::default(),
+            patience: PATIENCE,
+            hurry: CancellationToken::new(),
+            keeper: keeper::Keeper::default(),
+        }
     }
 
     /// With leases of another length than the usual: so long a process that hangs keeps others out.

@@ -65,6 +65,12 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Takes note that someone else has extended the lease.
+    pub(crate) fn was_renewed(&mut self, lease: Lease) {
+        self.lease = lease;
+        self.renewed = Instant::now();
+    }
+
     /// Where the log stands.
     #[must_use]
     pub const fn chain(&self) -> &Chain {

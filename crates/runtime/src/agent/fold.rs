@@ -100,7 +100,7 @@ impl RunState {
             last_turn_id: String::new(),
             failed_turn: None,
             ticked: true,
-            calls: super::plan::calls(&spec.plan),
+            calls: super::plan::calls(&spec.plan, &event_id(place.ts, place.hash)),
             grants: Grants::default(),
             rejections: BTreeMap::new(),
             spent: Spent { prior_cost_micros_usd: started.prior_cost_micros_usd.unwrap_or(0), ..Spent::default() },

@@ -8,15 +8,15 @@ use super::call::{Call, Stage};
 use super::spec::PlannedCall;
 use super::state::RunState;
 
-/// The calls of a plan, none of them begun.
-pub(super) fn calls(plan: &[PlannedCall]) -> Vec<Call> {
+/// The calls of a plan that the event `event_id` laid down, none of them begun.
+pub(super) fn calls(plan: &[PlannedCall], event_id: &str) -> Vec<Call> {
     let call = |(number, planned): (usize, &PlannedCall)| Call {
         call_id: format!("call_{number}"),
         tool: planned.tool.clone(),
         input: Value::Object(planned.input.clone()),
         edited: false,
         redacted: false,
-        event_id: String::new(),
+        event_id: event_id.to_owned(),
         prepared: None,
         allowed: false,
         attempts: 0,

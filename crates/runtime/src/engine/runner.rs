@@ -3,10 +3,13 @@
 //! It goes round: take what came from outside, let the loop say what follows, append both in one batch,
 //! and see that the work the loop waits for is under way. Nothing else writes to the run.
 
+mod commands;
+mod leaving;
+
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use r1_event::{Batch, Payload, UnixNanos, payload};
 use r1_protocol::api::RunStatus;
@@ -15,19 +18,21 @@ use r1_protocol::json;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Job};
 use super::claim::Claimed;
+use super::keeper::Standing;
 use super::room::{self, NoRoom, Room};
 use super::stage;
 use super::turn::{self, Answered};
 use super::{Engine, EngineError, Outcome, Slot};
-use crate::agent::command::{self, Command, Refusal, Resolution, Response};
+use crate::agent::command::Response;
 use crate::agent::{Effect, RunState, Stage, Toolset};
 use crate::artifact::Artifacts;
 use crate::control::caller::Caller;
-use crate::control::errand::{self, Errand};
+use crate::control::errand::Errand;
 use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::mcp::Servers;
 use crate::model::{Block, ModelRequest};
@@ -36,8 +41,7 @@ use crate::sandbox::Sandbox;
 use crate::tool::ToolContext;
 use crate::workspace::Workspace;
 use crate::world;
-use crate::writer::{RunWriter, WriterError};
-use r1_store::AppendError;
+use crate::writer::RunWriter;
 
 /// Events that tools may have waiting for the log.
 const QUEUE: usize = 256;
@@ -145,8 +149,8 @@ impl<'e> Runner<'e> {
     /// Works until the run ends or `stop` is called.
     pub(super) async fn run(mut self, stop: CancellationToken, slot: &Slot) -> Result<Outcome, EngineError> {
         let mut commands = self.engine.store.watch_commands(&self.state.run);
-        let mut renewal = tokio::time::interval(self.engine.renew_every());
-        renewal.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let lease = self.writer.lease().clone();
+        let mut kept = self.engine.keeper.keep(&self.engine.store, lease, self.engine.lease);
         self.commit(Vec::new(), None).await?;
         self.take_commands().await?;
         loop {
@@ -168,7 +172,8 @@ impl<'e> Runner<'e> {
                 _ = commands.arrived() => self.take_commands().await?,
                 () = tokio::time::sleep(POLL) => self.take_commands().await?,
                 () = tokio::time::sleep(deadline) => self.lapse().await?,
-                _ = renewal.tick() => self.renew().await?,
+                standing = kept.news() => self.hear_of_lease(standing).await?,
+                () = tokio::time::sleep_until(self.renewed + self.engine.self_fence()) => return self.fence().await,
                 () = stop.cancelled() => return self.hand_over().await,
             }
         }
@@ -419,79 +424,6 @@ impl<'e> Runner<'e> {
         self.inputs(events).await
     }
 
-    /// Carries out what was asked of the run since the last look.
-    async fn take_commands(&mut self) -> Result<(), EngineError> {
-        if self.ending.is_some() || self.state.terminal.is_some() {
-            return Ok(());
-        }
-        for waiting in self.engine.store.commands(&self.state.run).await? {
-            let Ok(errand) = serde_json::from_slice::<Errand>(&waiting.body) else {
-                self.engine.store.withdraw_command(&self.state.run, &waiting.id).await?;
-                continue;
-            };
-            match self.respond(&errand) {
-                Err(refusal) => self.refuse(&waiting.id, &refusal).await?,
-                Ok(_) if matches!(errand.command, Command::Cancel { .. } | Command::Interrupt { .. }) => {
-                    self.ending = Some(Ending { id: waiting.id, errand });
-                    return Ok(());
-                }
-                Ok(response) => {
-                    self.remember_edit(&errand.command);
-                    self.carry_out(&waiting.id, &errand.caller, response).await?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn respond(&self, errand: &Errand) -> Result<Response, Refusal> {
-        command::respond(&self.state, &self.tools, &errand.command, errand.caller.actor.as_ref())
-    }
-
-    /// Appends what a command causes, unless whoever left it no longer waits for it.
-    async fn carry_out(&mut self, id: &str, caller: &Caller, response: Response) -> Result<(), EngineError> {
-        let before = self.state.clone();
-        let Response { events, answer } = response;
-        match self.commit(events, Some(Settles { id, caller, answer })).await {
-            Err(EngineError::Writer(WriterError::Append(AppendError::CommandWithdrawn { .. }))) => {
-                self.state = before;
-                Ok(())
-            }
-            Err(EngineError::Writer(WriterError::Append(AppendError::NoteMoved { .. }))) => {
-                self.state = before;
-                self.refuse(id, &Refusal::Superseded).await
-            }
-            committed => committed.map(drop),
-        }
-    }
-
-    async fn refuse(&self, id: &str, refusal: &Refusal) -> Result<(), EngineError> {
-        errand::refuse(&self.engine.store, id, refusal).await?;
-        self.engine.store.withdraw_command(&self.state.run, id).await?;
-        Ok(())
-    }
-
-    fn remember_edit(&mut self, command: &Command) {
-        if let Command::Resolve(Resolution { approval_id, edited_input: Some(input), .. }) = command
-            && let Some((_, call)) = self.state.approvals().find(|(id, _)| id == approval_id)
-        {
-            self.real_inputs.insert(call.call_id.clone(), input.clone());
-        }
-    }
-
-    /// Once all work has stopped, a cancelled run is closed. True if that was done now.
-    async fn finish_ending(&mut self) -> Result<bool, EngineError> {
-        if self.ending.is_none() || self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
-            return Ok(false);
-        }
-        let Some(Ending { id, errand }) = self.ending.take() else { return Ok(false) };
-        match self.respond(&errand) {
-            Ok(response) => self.carry_out(&id, &errand.caller, response).await?,
-            Err(refusal) => self.refuse(&id, &refusal).await?,
-        }
-        Ok(true)
-    }
-
     /// What lapses by itself has lapsed.
     async fn lapse(&mut self) -> Result<(), EngineError> {
         let now = world::now();
@@ -512,76 +444,21 @@ impl<'e> Runner<'e> {
         self.inputs(events).await
     }
 
-    async fn renew(&mut self) -> Result<(), EngineError> {
-        match self.writer.renew().await {
-            Ok(()) => self.renewed = Instant::now(),
-            Err(WriterError::Store(_) | WriterError::Lease(r1_store::LeaseError::Store(_)))
-                if self.renewed.elapsed() < self.engine.self_fence() => {}
-            Err(_) => {
-                self.stop_all().await;
-                return Err(EngineError::LeaseLost);
+    async fn hear_of_lease(&mut self, standing: Standing) -> Result<(), EngineError> {
+        match standing {
+            Standing::Holds(lease) => {
+                self.writer.was_renewed(lease);
+                self.renewed = Instant::now();
+                Ok(())
             }
+            Standing::Lost => self.fence().await.map(drop),
         }
-        Ok(())
     }
 
-    /// Gives the run back: what runs may finish for a while, then it is left to whoever comes next.
-    async fn hand_over(mut self) -> Result<Outcome, EngineError> {
-        if self.state.is_idle() {
-            self.writer.close().await?;
-            return Ok(Outcome::Idle);
-        }
-        self.leaving = true;
-        let hurry = self.engine.hurry.clone();
-        let patience = tokio::time::Instant::now() + self.engine.patience;
-        let is_call = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Model { .. });
-        while self.state.terminal.is_none() && self.under_way.keys().any(is_call) {
-            tokio::select! {
-                Some(request) = self.requests.recv() => self.take_emissions(request).await?,
-                Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
-                () = tokio::time::sleep_until(patience) => break,
-                () = hurry.cancelled() => break,
-            }
-        }
-        if let Some(kind) = self.state.terminal {
-            self.writer.close().await?;
-            return Ok(Outcome::Ended(kind));
-        }
-        let mut events = Vec::new();
-        if let Some(turn) = &self.state.turn {
-            events.push(Payload::TurnFailed(payload::TurnFailed {
-                turn_id: Some(turn.turn_id.clone()),
-                turn_index: Some(turn.index),
-                code: Some("handed_over".into()),
-                message: Some("the process was asked to stop".into()),
-                will_retry: Some(true),
-                attempt: Some(turn.failures + 1),
-                ..Default::default()
-            }));
-        }
-        let handed_over = data::RunHandedOver {
-            worker_id: self.engine.instance.clone(),
-            reason: "shutdown".into(),
-            ..Default::default()
-        };
-        events.push(handed_over.to_payload());
+    /// Stops all work before anyone else can take the run.
+    async fn fence(&mut self) -> Result<Outcome, EngineError> {
         self.stop_all().await;
-        let mut batch = self.writer.batch();
-        for payload in events {
-            self.stage(&mut batch, Emission::plain(payload))?;
-        }
-        self.writer.append_batch(batch).await?;
-        self.writer.close().await?;
-        Ok(Outcome::HandedOver)
-    }
-
-    /// Stops all work and waits until it has stopped; what it still has to say is not taken.
-    async fn stop_all(&mut self) {
-        self.under_way.values().for_each(|task| task.cancel.cancel());
-        self.requests.close();
-        while self.requests.recv().await.is_some() {}
-        while self.tasks.join_next().await.is_some() {}
-        self.under_way.clear();
+        Err(EngineError::LeaseLost)
     }
 }
 

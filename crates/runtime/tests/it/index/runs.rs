@@ -203,6 +203,8 @@ async fn a_forked_session_knows_whether_it_is_its_turn() {
         assert_eq!(shown.status, stage.state(&forked).await.status(), "forked at {at}");
         let from = shown.forked_from.unwrap();
         assert_eq!((from.run_id, from.sequence), (run.to_string(), at.get() - 1));
+        let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+        command(&stage.engine, &forked, cancel, &Caller::default()).await.unwrap();
     }
 }
 

@@ -34,7 +34,7 @@ async fn ep_13_a_command_runs_without_a_model() {
     let run = house.play(shell("echo hello > out.txt", "full")).await;
     let events = house.events(&run).await;
     let types: Vec<_> = events.iter().map(|(type_name, _)| type_name.as_str()).collect();
-    assert_eq!(types[..3], ["run.queued", "run.started", "policy.tool_allowed"]);
+    assert_eq!(types[..3], ["run.queued", "run.started", "tool.invoked"]);
     let invoked = &events.iter().find(|(type_name, _)| type_name == "tool.invoked").unwrap().1;
     assert_eq!(invoked["input"], json!({ "command": "echo hello > out.txt" }), "the call says what runs");
     assert_eq!(last(&events).0, "run.finished");

@@ -1,0 +1,9 @@
+//! What can be done over HTTP: tasks, messages, approvals, ends and new beginnings.
+
+mod approvals;
+mod ends;
+mod going_on;
+mod node;
+mod patches;
+mod tasks;
+mod telling;
