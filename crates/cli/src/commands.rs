@@ -4,6 +4,7 @@
 mod approve;
 mod cancel;
 mod completions;
+mod ctl;
 mod demo;
 mod diff;
 mod doctor;
@@ -19,6 +20,7 @@ mod retry;
 mod run;
 mod runs;
 mod send;
+mod serve;
 mod tail;
 
 use clap::Subcommand;
@@ -49,6 +51,9 @@ pub(crate) enum Command {
     Log(log::Command),
     Prune(prune::Args),
     Redact(redact::Args),
+    Serve(Box<serve::Args>),
+    #[command(subcommand)]
+    Ctl(ctl::Command),
     Doctor(doctor::Args),
     Completions(completions::Args),
 }
@@ -72,6 +77,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Log(command) => log::run(command, context).await,
         Command::Prune(args) => prune::run(args, context).await,
         Command::Redact(args) => redact::run(args, context).await,
+        Command::Serve(args) => serve::run(*args, context).await,
+        Command::Ctl(command) => ctl::run(command, context).await,
         Command::Doctor(args) => doctor::run(args, context).await,
         Command::Completions(args) => completions::run(&args),
     }

@@ -17,6 +17,11 @@ pub(crate) fn data_directory() -> Option<PathBuf> {
     data.map(|data| data.join("r1"))
 }
 
+/// The directory for sockets of the user's programs.
+pub(crate) fn runtime_directory() -> Option<PathBuf> {
+    env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 /// Who is at the keyboard, as redactions name them.
 pub(crate) fn operator() -> String {
     format!("operator:{}", named_user().as_deref().unwrap_or("unknown"))

@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Aborted,
     /// A run that used up its budget.
     Budget,
+    /// No server answers.
+    NoDaemon,
     /// Ctrl-C.
     Interrupted,
     /// SIGTERM.
@@ -29,7 +31,7 @@ impl Exit {
             Self::Ok => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Open | Self::Aborted => 3,
+            Self::Open | Self::Aborted | Self::NoDaemon => 3,
             Self::Budget => 4,
             Self::Interrupted => 130,
             Self::Terminated => 143,

@@ -76,7 +76,7 @@ impl Workshop {
     }
 }
 
-fn current_directory() -> PathBuf {
+pub(crate) fn current_directory() -> PathBuf {
     Path::new(".").canonicalize().unwrap_or_default()
 }
 

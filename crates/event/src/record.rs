@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 
+use crate::hash_many::hash_many;
 use crate::header::{Header, MalformedHeader};
 use crate::id::Digest;
 use crate::merkle::{Blake3, Sha256, TreeHash};
@@ -63,6 +64,16 @@ impl Record {
             Some(Version::V1) => Digest::blake3(&v1::splice(&self.header, self.payload.as_deref())),
             Some(Version::V2) | None => Digest::blake3(&self.header),
         }
+    }
+
+    /// The hash of each event, several at a time: faster than one by one.
+    #[must_use]
+    pub fn hashes(records: &[Self]) -> Vec<Digest> {
+        if records.iter().any(|record| record.version() == Some(Version::V1)) {
+            return records.iter().map(Self::hash).collect();
+        }
+        let headers: Vec<&[u8]> = records.iter().map(|record| &record.header[..]).collect();
+        hash_many(&headers)
     }
 
     /// The leaf this event is in the log's tree (v1: by its hash; v2: by its header).

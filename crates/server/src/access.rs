@@ -39,6 +39,7 @@ use session::Sessions;
 pub(crate) use session::{COOKIE_NAME, LIFETIME as SESSION_LIFETIME};
 pub(crate) use tickets::LIFETIME as TICKET_LIFETIME;
 use tickets::Tickets;
+pub use tokens::{TokenError, TokenInfo};
 
 /// Everything that decides who may come in.
 pub(crate) struct Access {

@@ -151,6 +151,12 @@ impl App {
         &self.index
     }
 
+    /// Since when it serves.
+    #[must_use]
+    pub const fn started_at(&self) -> UnixNanos {
+        self.node.started_at
+    }
+
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.
     #[must_use]
     pub const fn draining(&self) -> &CancellationToken {

@@ -4,6 +4,7 @@
 //! - [`listen::Bound`]: open sockets; it serves all routes of one table (`routes.rs`). Caps, strict query
 //!   parameters, methods and the OpenAPI document come from its rows, so that none can forget a route.
 //! - [`ApiError`]: the one shape of every error.
+//! - [`Telemetry`]: what OpenTelemetry is told, if anyone wants to hear it.
 //!
 //! Who may come in is decided in `access.rs`, before anything of a request is read; what every request goes
 //! through (id, log, panics) is `request.rs`.
@@ -21,7 +22,9 @@ mod request;
 mod routes;
 mod sse;
 mod streams;
+mod telemetry;
 
 pub use app::{App, Limits, Node, Settings};
 pub use error::ApiError;
 pub use streams::StreamOptions;
+pub use telemetry::{BadSettings, Settings as TelemetrySettings, Telemetry};

@@ -1,24 +1,24 @@
 //! `r1 approve`: answering what runs wait for, from any terminal.
 
+mod here;
+mod office;
+mod there;
+
 use std::io::{IsTerminal as _, Write as _};
 
-use r1_event::{Payload, RunId, Seq};
-use r1_protocol::data::{ApprovalRequested, EventData as _};
-use r1_runtime::agent::RunState;
+use r1_event::RunId;
+use r1_protocol::data::ApprovalRequested;
 use r1_runtime::agent::command::{Command, Decision, Scope};
-use r1_runtime::control::command::command;
-use r1_runtime::{artifact, history};
-use r1_store::{PageLimit, RunFilter, SharedStore};
 use serde_json::json;
 
+use self::office::Office;
 use crate::ask::{self, Attendance, Desk, Reply};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::follow;
 use crate::keyboard::Keyboard;
 use crate::output::{self, BOLD, DIM, Stdout, print_json};
-use crate::render::live::Live;
+use crate::remote::At;
 use crate::render::text::one_line;
 use crate::workshop::Workshop;
 
@@ -31,6 +31,7 @@ use crate::workshop::Workshop;
 Examples:
   r1 approve                                    # what waits? asks on a terminal
   r1 approve apr_01K0E8 --scope session
+  r1 approve --url http://127.0.0.1:3948        # of a daemon
   r1 approve apr_01K0E8 --reject --comment \"not on this branch\"
   r1 approve --json | jq '.approvals[].summary'")]
 pub(crate) struct Args {
@@ -49,6 +50,8 @@ pub(crate) struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    at: At,
 }
 
 /// For how long a yes holds.
@@ -68,21 +71,24 @@ struct Pending {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let workshop = Workshop::here(context).await?;
-    let pending = pending(workshop.engine.store()).await?;
+    let office = match args.at.open(context)? {
+        Some(remote) => Office::There(remote),
+        None => Office::Here(Box::new(Workshop::here(context).await?)),
+    };
+    let pending = office.pending().await?;
     let exit = match &args.approval {
-        Some(given) => answer(&args, given, pending, &workshop).await?,
+        Some(given) => answer(&args, given, pending, &office).await?,
         None if args.json => {
             print_json(&json!({ "approvals": pending.iter().map(as_json).collect::<Vec<_>>() }))?;
             Exit::Ok
         }
-        None => ask_all(pending, &workshop).await?,
+        None => ask_all(pending, &office).await?,
     };
-    workshop.close().await?;
+    office.close().await?;
     Ok(exit)
 }
 
-async fn answer(args: &Args, given: &str, pending: Vec<Pending>, workshop: &Workshop) -> Result<Exit, CliError> {
+async fn answer(args: &Args, given: &str, pending: Vec<Pending>, office: &Office) -> Result<Exit, CliError> {
     let mut fitting: Vec<_> = pending.iter().filter(|pending| fits(&pending.request.approval_id, given)).collect();
     let (Some(found), true) = (fitting.pop(), fitting.is_empty()) else {
         let what = if pending.is_empty() { "nothing waits for approval" } else { "see what waits with `r1 approve`" };
@@ -96,24 +102,23 @@ async fn answer(args: &Args, given: &str, pending: Vec<Pending>, workshop: &Work
     };
     let comment = args.comment.as_deref().unwrap_or_default();
     let answer = ask::resolve(&found.request, decision, comment, scope, None);
-    command(&workshop.engine, &found.run, answer, &ask::caller()).await?;
-    let state = history::load(workshop.engine.store(), &found.run).await?;
+    office.answer(&found.run, answer).await?;
     let word = if args.reject { "rejected" } else { "approved" };
     if args.json {
         print_json(&json!({
             "approval_id": found.request.approval_id,
             "run_id": found.run.as_str(),
             "decision": word,
-            "status": state.status().as_str(),
+            "status": office.status(&found.run).await?,
         }))?;
     } else {
         output::note(&format!("{word}: {}", one_line(&found.request.summary, 100)));
-        hint_to_resume(workshop, &found.run).await?;
+        office.hint_to_resume(&found.run).await?;
     }
     Ok(Exit::Ok)
 }
 
-async fn ask_all(pending: Vec<Pending>, workshop: &Workshop) -> Result<Exit, CliError> {
+async fn ask_all(pending: Vec<Pending>, office: &Office) -> Result<Exit, CliError> {
     let mut out = output::stdout();
     if pending.is_empty() {
         output::note("nothing waits for approval");
@@ -127,8 +132,8 @@ async fn ask_all(pending: Vec<Pending>, workshop: &Workshop) -> Result<Exit, Cli
         if asks {
             match ask(request, &mut keyboard, &mut out).await? {
                 Some(answer) => {
-                    command(&workshop.engine, &run, answer, &ask::caller()).await?;
-                    hint_to_resume(workshop, &run).await?;
+                    office.answer(&run, answer).await?;
+                    office.hint_to_resume(&run).await?;
                 }
                 None => return Ok(Exit::Ok),
             }
@@ -163,65 +168,6 @@ async fn ask(
                 Err(why) => writeln!(out, "{why}")?,
             },
             None => return Ok(None),
-        }
-    }
-}
-
-/// An answer alone moves nothing: somebody must work on the run.
-async fn hint_to_resume(workshop: &Workshop, run: &RunId) -> Result<(), CliError> {
-    if !follow::is_held(workshop.engine.store(), run).await? {
-        output::note(&format!("nobody works on the run now: go on with `r1 resume {run}`"));
-    }
-    Ok(())
-}
-
-/// Every request of every open run, oldest run first.
-async fn pending(store: &SharedStore) -> Result<Vec<Pending>, CliError> {
-    let mut found = Vec::new();
-    let mut after = None;
-    loop {
-        let page = store.list(RunFilter { finished: Some(false), after, limit: 200, ..RunFilter::default() }).await?;
-        for run in &page.runs {
-            // A log of another agent, or one that cannot be folded, has no questions for us.
-            let Ok(state) = history::load(store, &run.run_id).await else { continue };
-            if state.approvals().next().is_some() {
-                found.extend(requests(store, &state).await?);
-            }
-        }
-        match page.next {
-            Some(next) if !page.runs.is_empty() => after = Some(next),
-            _ => break,
-        }
-    }
-    found.reverse();
-    Ok(found)
-}
-
-/// The requests of a run as they were shown when they were made.
-async fn requests(store: &SharedStore, state: &RunState) -> Result<Vec<Pending>, CliError> {
-    let waiting: Vec<_> = state.approvals().map(|(id, _)| id.to_owned()).collect();
-    let mut live = Live::new(state.run.clone(), follow::look(false, false));
-    let (mut found, mut next) = (Vec::new(), Seq::FIRST);
-    loop {
-        let page = store.read(&state.run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Ok(found);
-        }
-        for record in &page {
-            let Ok((place, payload)) = RunState::read(record) else { continue };
-            next = place.seq.next();
-            if let Some((id, digest)) = follow::patch(&payload)
-                && let Ok(diff) = artifact::read(store, digest).await
-            {
-                live.learn_patch(id, String::from_utf8_lossy(&diff).into_owned());
-            }
-            let shown = live.take(place.ts, &payload);
-            if let Payload::Typed(typed) = &payload
-                && let Some(request) = ApprovalRequested::read(typed)
-                && waiting.contains(&request.approval_id)
-            {
-                found.push(Pending { run: state.run.clone(), request, shown: shown.trim_start_matches('\n').into() });
-            }
         }
     }
 }

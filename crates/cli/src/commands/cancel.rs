@@ -1,5 +1,6 @@
 //! `r1 cancel`: ending a run, whoever works on it.
 
+use r1_protocol::api::{CancelRequest, Object, Run};
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::history;
@@ -9,6 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output;
+use crate::remote::{At, Remote};
 use crate::workshop::Workshop;
 
 /// End a run, whichever process works on it
@@ -26,9 +28,14 @@ pub(crate) struct Args {
     /// Why; it is recorded
     #[arg(long, value_name = "TEXT", default_value = "requested")]
     reason: String,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if let Some(remote) = args.at.open(context)? {
+        return of_daemon(args, &remote).await;
+    }
     let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
     let cancel = Command::Cancel { reason: args.reason, by: "operator".into() };
@@ -39,5 +46,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         format!("run {run} is {}", history::load(workshop.engine.store(), &run).await?.status().as_str())
     });
     workshop.close().await?;
+    Ok(Exit::Ok)
+}
+
+async fn of_daemon(args: Args, remote: &Remote) -> Result<Exit, CliError> {
+    let found = remote.run(&args.run).await?;
+    if found.status.is_final() {
+        output::note(&format!("run {} had ended already", found.id));
+        return Ok(Exit::Ok);
+    }
+    let reason = CancelRequest { reason: Some(args.reason) };
+    let run: Object<Run> = remote.post(&format!("runs/{}/cancel", found.id), &reason).await?;
+    let Run { id, status, cancelling, .. } = run.data;
+    output::note(&if cancelling {
+        format!("run {id} is being ended")
+    } else {
+        format!("run {id} is {}", status.as_str())
+    });
     Ok(Exit::Ok)
 }

@@ -1,6 +1,7 @@
 //! `r1 resume`: going on where a run stopped.
 
 use r1_event::Seq;
+use r1_protocol::api;
 use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
 use r1_runtime::workers::Workers;
@@ -14,6 +15,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
 use crate::output;
+use crate::remote::{At, Remote};
 use crate::signals::Signals;
 use crate::workshop::Workshop;
 
@@ -54,11 +56,16 @@ pub(crate) struct Args {
     /// Print nothing but one JSON line with the result at the end
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     if args.all {
         return all(context).await;
+    }
+    if let Some(remote) = args.at.open(context)? {
+        return by_daemon(args, &remote).await;
     }
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let given = state.run.clone();
@@ -110,4 +117,22 @@ async fn all(context: &Context) -> Result<Exit, CliError> {
     });
     workshop.close().await?;
     Ok(exit)
+}
+
+/// Has a daemon go on with a run of its own.
+async fn by_daemon(args: Args, remote: &Remote) -> Result<Exit, CliError> {
+    let given = remote.run(&args.run).await?.id;
+    let budget = args.budget_usd.map(|micros_usd| api::Budget { micros_usd, ..api::Budget::default() });
+    let wanted = api::ResumeRequest { message: args.message, budget, ..api::ResumeRequest::default() };
+    let run: api::Object<api::Run> = remote.post(&format!("runs/{given}/resume"), &wanted).await?;
+    if args.json {
+        output::print_json(&run.data)?;
+    } else {
+        output::note(&format!(
+            "run {} is {}: watch it with `r1 tail {0} --url URL`",
+            run.data.id,
+            run.data.status.as_str()
+        ));
+    }
+    Ok(Exit::Ok)
 }

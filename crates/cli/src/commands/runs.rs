@@ -1,5 +1,6 @@
 use std::io::Write as _;
 
+use r1_protocol::api::{List, Run};
 use r1_runtime::control::list::{self, RunRow};
 use r1_runtime::history;
 use r1_runtime::location::Purpose;
@@ -10,6 +11,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTICE, print_json};
+use crate::remote::{At, Remote};
 use crate::render::text::{one_line, visible};
 use crate::render::time::date_time;
 
@@ -19,6 +21,7 @@ use crate::render::time::date_time;
 Examples:
   r1 runs
   r1 runs --limit 5
+  r1 runs --url http://127.0.0.1:3948
   r1 runs --json | jq -r '.runs[] | select(.state == \"open\") | .run_id'")]
 pub(crate) struct Args {
     /// At most so many
@@ -27,11 +30,13 @@ pub(crate) struct Args {
     /// Print them as JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    at: At,
 }
 
 #[derive(Serialize)]
-struct Report {
-    runs: Vec<Row>,
+struct Report<T> {
+    runs: Vec<T>,
 }
 
 #[derive(Serialize)]
@@ -43,6 +48,9 @@ struct Row {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if let Some(remote) = args.at.open(context)? {
+        return of_daemon(&args, &remote).await;
+    }
     let store = context.open_store(Purpose::Read).await?;
     let mut runs = Vec::new();
     let mut after = None;
@@ -64,18 +72,52 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         print_json(&Report { runs })?;
         return Ok(Exit::Ok);
     }
-    if runs.is_empty() {
+    print(&runs.iter().map(line).collect::<Vec<_>>(), more && runs.len() >= args.limit, args.limit)
+}
+
+/// The runs of a daemon.
+async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut cursor: Option<String> = None;
+    while runs.len() < args.limit {
+        let limit = (args.limit - runs.len()).min(200).to_string();
+        let mut query = vec![("limit", limit.as_str())];
+        query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        let page: List<Run> = remote.get("runs", &query).await?;
+        runs.extend(page.data);
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    if args.json {
+        print_json(&Report { runs })?;
+        return Ok(Exit::Ok);
+    }
+    let lines: Vec<_> = runs
+        .iter()
+        .map(|run| {
+            let started_at = run.created_at.nanos().map_or(0, |at| at.0);
+            let goal = one_line(&run.title, 60);
+            columns(&run.id, started_at, run.status.as_str(), run.last_sequence + 1, &goal)
+        })
+        .collect();
+    print(&lines, cursor.is_some(), args.limit)
+}
+
+fn print(lines: &[String], more: bool, limit: usize) -> Result<Exit, CliError> {
+    if lines.is_empty() {
         output::note("there are no runs yet: see what r1 does with `r1 demo`");
         return Ok(Exit::Ok);
     }
     let mut out = output::stdout();
     writeln!(out, "{DIM}{:<30}  {:<19}  {:<17}  {:>7}  goal{DIM:#}", "run", "started", "status", "events")?;
-    for run in &runs {
-        writeln!(out, "{}", line(run))?;
+    for line in lines {
+        writeln!(out, "{line}")?;
     }
     out.flush()?;
-    if more && runs.len() >= args.limit {
-        output::note(&format!("more with `--limit {}`", args.limit * 2));
+    if more {
+        output::note(&format!("more with `--limit {}`", limit * 2));
     }
     Ok(Exit::Ok)
 }
@@ -91,18 +133,22 @@ async fn status(store: &SharedStore, run: &RunRow) -> &'static str {
 
 fn line(row: &Row) -> String {
     let Row { run, status } = row;
-    let style = match run.state {
-        "completed" => GOOD,
-        "failed" | "cancelled" => BAD,
-        _ => NOTICE,
-    };
     let goal = match (&run.goal, run.pruned_through) {
         (Some(goal), _) => one_line(goal, 60),
         (None, Some(through)) => format!("{DIM}(pruned through {through}){DIM:#}"),
         (None, None) => format!("{DIM}(erased){DIM:#}"),
     };
-    let (id, started, events) = (visible(&run.run_id), date_time(run.started_at), run.events);
-    format!("{BOLD}{id:<30}{BOLD:#}  {started}  {style}{:<17}{style:#}  {events:>7}  {goal}", status.replace('_', " "))
+    columns(&run.run_id, run.started_at, status, run.events, &goal)
+}
+
+fn columns(id: &str, started_at: i64, status: &str, events: u64, goal: &str) -> String {
+    let style = match status {
+        "completed" => GOOD,
+        "failed" | "cancelled" => BAD,
+        _ => NOTICE,
+    };
+    let (id, started, status) = (visible(id), date_time(started_at), status.replace('_', " "));
+    format!("{BOLD}{id:<30}{BOLD:#}  {started}  {style}{status:<17}{style:#}  {events:>7}  {goal}")
         .trim_end()
         .to_owned()
 }

@@ -1,7 +1,9 @@
 //! `r1 send`: a word to an agent at work.
 
+use r1_protocol::api::MessageRequest;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
+use serde_json::Value;
 
 use crate::ask;
 use crate::context::Context;
@@ -9,6 +11,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow;
 use crate::output;
+use crate::remote::At;
 use crate::workshop::Workshop;
 
 /// Tell a run something, whichever process works on it
@@ -25,9 +28,18 @@ pub(crate) struct Args {
     /// What
     #[arg(value_name = "TEXT")]
     text: String,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if let Some(remote) = args.at.open(context)? {
+        let run = remote.run(&args.run).await?.id;
+        let message = MessageRequest { text: args.text, client_message_id: None, artifact_ids: Vec::new() };
+        let _: Value = remote.post(&format!("runs/{run}/messages"), &message).await?;
+        output::note(&format!("sent to run {run}"));
+        return Ok(Exit::Ok);
+    }
     let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
     let message = Command::Message { text: args.text, client_message_id: None, artifact_ids: Vec::new() };

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, write_json};
+use crate::remote::{At, Remote, events};
 use crate::render::event;
 use crate::target::stored_run;
 
@@ -22,6 +23,7 @@ use crate::target::stored_run;
 Examples:
   r1 tail last
   r1 tail last --from 120
+  r1 tail last --url http://127.0.0.1:3948
   r1 tail 01K0E8 --json | jq -c '{seq, type}'")]
 pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
@@ -32,10 +34,15 @@ pub(crate) struct Args {
     /// Print one JSON object per event
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let from = Seq::new(args.from).ok_or_else(|| CliError::new("events are counted from 1"))?;
+    if let Some(remote) = args.at.open(context)? {
+        return of_daemon(&args, from, &remote).await;
+    }
     let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
     let side_records = store.side_records(&run).await?;
     let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?;
@@ -43,6 +50,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let mut events = pin!(r1_store::tail(store, run, from));
     let mut position = args.from;
     let mut out = output::stdout();
+    if let Some(marker) = viewer.pruned().filter(|_| args.from <= viewer.pruned_through()) {
+        event::write_gap(&mut out, &marker, args.json)?;
+    }
     while let Some(record) = events.next().await {
         let view = viewer.view(&record?, position);
         position = view.seq + 1;
@@ -52,6 +62,23 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
             writeln!(out, "{}", event::line(&view))?;
         }
         // Whoever follows wants to see each event now.
+        out.flush()?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The events of a daemon's run, as they are served.
+async fn of_daemon(args: &Args, from: Seq, remote: &Remote) -> Result<Exit, CliError> {
+    let run = remote.run(&args.run).await?;
+    let mut events = pin!(events::follow(remote, &run, from.get() - 1));
+    let mut out = output::stdout();
+    while let Some(sent) = events.next().await {
+        let sent = sent?;
+        if args.json {
+            writeln!(out, "{}", sent.text)?;
+        } else {
+            writeln!(out, "{}", event::line(&sent.view()))?;
+        }
         out.flush()?;
     }
     Ok(Exit::Ok)

@@ -91,6 +91,26 @@ fn log_15_a_pruned_run_still_verifies_and_proves_what_is_left() {
 }
 
 #[test]
+fn ep_24_what_was_pruned_is_told_in_its_place() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["prune", "--run", "last", "--through", "5"]);
+    for command in [["log", "show", "last", "--json"].as_slice(), &["tail", "last", "--json"]] {
+        let shown: Vec<serde_json::Value> =
+            sandbox.ok(command).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let sequences: Vec<_> = shown.iter().map(|event| event["sequence"].as_u64().unwrap()).collect();
+        assert_eq!(sequences, [4, 5, 6, 7]);
+        assert_eq!(shown[0]["type"], "gap.events_pruned");
+        assert_eq!((&shown[0]["data"]["first_pruned_sequence"], &shown[0]["run_id"]), (&0.into(), &RUN.into()));
+        assert!(shown[0].get("seq").is_none() && shown[1]["seq"] == 6, "the log itself has no such event");
+    }
+    let text = sandbox.ok(&["log", "show", "last"]);
+    assert!(text.lines().next().unwrap().contains("events 1 to 5 were pruned"), "{text}");
+    let rest = sandbox.ok(&["tail", "last", "--from", "6", "--json"]);
+    assert_eq!(rest.lines().count(), 3, "who has read them is not told again");
+}
+
+#[test]
 fn only_finished_runs_that_are_old_enough_are_pruned() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));

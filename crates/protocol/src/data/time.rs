@@ -28,6 +28,48 @@ impl Time {
     }
 }
 
+impl Time {
+    /// Appends a moment in the one form that R1 writes, as `Time::from` gives it.
+    pub(crate) fn write(out: &mut Vec<u8>, UnixNanos(nanos): UnixNanos) {
+        let (seconds, fraction) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+        let (year, month, day) = date(days);
+        digits(out, year, 4);
+        for (separator, number) in
+            [(b'-', month), (b'-', day), (b'T', second / 3_600), (b':', second / 60 % 60), (b':', second % 60)]
+        {
+            out.push(separator);
+            digits(out, number, 2);
+        }
+        out.push(b'.');
+        digits(out, fraction, 9);
+        out.push(b'Z');
+    }
+}
+
+/// Year, month and day of the day with this number from 1970-01-01 on, in the Gregorian calendar.
+const fn date(days: i64) -> (i64, i64, i64) {
+    // Counted from the first of March of a year that 400 divides: then a leap day is the last of its year.
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let days = days + 719_468;
+    let (era, day) = (days.div_euclid(DAYS_OF_400_YEARS), days.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    // Five months from March on have 153 days, and again.
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next_year) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next_year, month, day)
+}
+
+/// Appends exactly `count` digits.
+fn digits(out: &mut Vec<u8>, number: i64, count: u32) {
+    for place in (0..count).rev() {
+        // One decimal digit.
+        out.push(b'0' + (number / 10_i64.pow(place) % 10) as u8);
+    }
+}
+
 impl From<&str> for Time {
     /// Takes a text as it is.
     fn from(text: &str) -> Self {
@@ -69,6 +111,19 @@ mod tests {
             let time = Time::from(UnixNanos(nanos));
             assert_eq!(time.as_str(), text);
             assert_eq!(time.nanos(), Some(UnixNanos(nanos)));
+            let mut written = Vec::new();
+            Time::write(&mut written, UnixNanos(nanos));
+            assert_eq!(String::from_utf8_lossy(&written), text);
+        }
+    }
+
+    #[test]
+    fn every_day_is_written_as_the_calendar_has_it() {
+        for day in -106_751..=106_750_i64 {
+            let moment = UnixNanos(day * 86_400_000_000_000 + 3_723_000_000_009);
+            let mut written = Vec::new();
+            Time::write(&mut written, moment);
+            assert_eq!(String::from_utf8_lossy(&written), Time::from(moment).as_str());
         }
     }
 

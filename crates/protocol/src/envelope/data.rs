@@ -12,12 +12,28 @@ use super::RunFacts;
 use super::fields::Fields;
 use super::{run_data, tool_data, turn_data};
 use crate::data::Object;
-use crate::json;
+use crate::{canonical, json};
 
 /// The `data` of an event of this kind.
 pub(super) fn data_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Object {
+    match fields_of(run, kind, bytes) {
+        Ok(fields) => fields.finish(),
+        Err(object) => object,
+    }
+}
+
+/// Appends the `data` of an event of this kind as canonical JSON.
+pub(super) fn write_data_of(out: &mut Vec<u8>, run: &RunFacts, kind: Kind, bytes: &Bytes) {
+    match fields_of(run, kind, bytes) {
+        Ok(fields) => fields.write(out),
+        Err(object) => canonical::write_object(out, &object),
+    }
+}
+
+/// The `data` of an event in parts; as an object where it is one already.
+fn fields_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Result<Fields, Object> {
     // A payload that is not what its kind says is served as it can be read.
-    let Ok(payload) = Payload::decode(kind, bytes) else { return as_it_is(kind, bytes) };
+    let Ok(payload) = Payload::decode(kind, bytes) else { return Err(as_it_is(kind, bytes)) };
     let mut data = Fields::default();
     match payload {
         Payload::RunStarted(body) => run_data::run_started(&mut data, run, *body),
@@ -28,7 +44,7 @@ pub(super) fn data_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Object {
         Payload::ToolCallScheduled(body) => tool_data::tool_invoked(&mut data, body),
         Payload::ToolCallCompleted(body) => tool_data::tool_completed(&mut data, run.version, body),
         Payload::ToolCallFailed(body) => tool_data::tool_failed(&mut data, body),
-        Payload::SideEffectRecorded(body) => run_data::side_effect(&mut data, &body),
+        Payload::SideEffectRecorded(body) => run_data::side_effect(&mut data, body),
         Payload::BudgetExceeded(body) => run_data::budget_exceeded(&mut data, body),
         Payload::ContextTruncated(body) => run_data::context_truncated(&mut data, body),
         Payload::RunCompleted(body) => run_data::run_finished(&mut data, body),
@@ -36,10 +52,10 @@ pub(super) fn data_of(run: &RunFacts, kind: Kind, bytes: &Bytes) -> Object {
         Payload::RunCancelled(body) => run_data::run_cancelled(&mut data, body),
         Payload::RunResumed(body) => run_data::run_resumed(&mut data, body),
         Payload::TurnFailed(body) => turn_data::turn_failed(&mut data, body),
-        Payload::Typed(body) => return as_object(json::from_raw(&body.data)).unwrap_or_default(),
-        Payload::Other(..) => return as_it_is(kind, bytes),
+        Payload::Typed(body) => return Err(as_object(json::from_raw(&body.data)).unwrap_or_default()),
+        Payload::Other(..) => return Err(as_it_is(kind, bytes)),
     }
-    data.finish()
+    Ok(data)
 }
 
 fn as_it_is(kind: Kind, bytes: &Bytes) -> Object {

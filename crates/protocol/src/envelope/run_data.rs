@@ -100,11 +100,11 @@ fn budget_limits(limits: BudgetLimits) -> Value {
     Value::Object(data.finish())
 }
 
-pub(super) fn side_effect(data: &mut Fields, body: &SideEffectRecorded) {
+pub(super) fn side_effect(data: &mut Fields, body: SideEffectRecorded) {
     let SideEffectRecorded { name, value, extra } = body;
-    data.put("name", name.as_str());
+    data.put("name", name);
     data.put_raw("value", value);
-    data.put_common(extra);
+    data.put_common(&extra);
 }
 
 pub(super) fn budget_exceeded(data: &mut Fields, body: BudgetExceeded) {

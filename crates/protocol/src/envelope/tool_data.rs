@@ -4,7 +4,6 @@ use r1_event::Version;
 use r1_event::payload::{ToolCallCompleted, ToolCallFailed, ToolCallScheduled};
 
 use super::fields::Fields;
-use crate::json;
 
 pub(super) fn tool_invoked(data: &mut Fields, body: ToolCallScheduled) {
     let ToolCallScheduled {
@@ -26,7 +25,7 @@ pub(super) fn tool_invoked(data: &mut Fields, body: ToolCallScheduled) {
     data.put_some("turn_index", turn_index);
     data.put("attempt", attempt);
     // A call that runs as it was proposed does not repeat its input: the log has null there.
-    data.put_raw_unless_null("input", &args);
+    data.put_raw_unless_null("input", args);
     data.put_some("mcp_server", mcp_server);
     data.put_some("mcp_tool", mcp_tool);
     data.put_common(&extra);
@@ -55,8 +54,8 @@ pub(super) fn tool_completed(data: &mut Fields, version: Version, body: ToolCall
     data.put("attempt", attempt);
     data.put_some("result_artifact_id", result_artifact_id);
     match version {
-        Version::V1 => data.put_raw("output", &result),
-        Version::V2 => data.put_raw_unless_null("output", &result),
+        Version::V1 => data.put_raw("output", result),
+        Version::V2 => data.put_raw_unless_null("output", result),
     }
     data.put_some("mcp_server", mcp_server);
     data.put_some("mcp_tool", mcp_tool);
@@ -93,7 +92,9 @@ pub(super) fn tool_failed(data: &mut Fields, body: ToolCallFailed) {
     data.put_some("summary", summary);
     data.put("attempt", attempt);
     data.put_some("result_artifact_id", result_artifact_id);
-    data.put_some("output", result.as_ref().map(json::from_raw).filter(|output| !output.is_null()));
+    if let Some(result) = result {
+        data.put_raw_unless_null("output", result);
+    }
     data.put_some("mcp_server", mcp_server);
     data.put_some("mcp_tool", mcp_tool);
     data.put_some("result", result_state);

@@ -1,15 +1,18 @@
 //! From a stored event to the bytes that are served, the short way.
 //!
-//! Most events are Typed: their `data` is stored as it is served and is written without a tree in between.
-//! All others take the way over [`Envelope`](super::Envelope); the bytes are the same either way.
+//! Most events are Typed: their `data` is stored as it is served. Neither of them nor of the other kinds a tree
+//! is made on the way, unless a view changes something: then the way leads over [`Envelope`](super::Envelope).
+//! The bytes are the same either way.
 
 use std::borrow::Cow;
 use std::io::Write as _;
 
+use bytes::Bytes;
 use r1_event::cbor::{self, Item, Rules, Walk};
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Kind, Record, UnixNanos, Version, projection};
+use r1_event::{Digest, Kind, Record, Version, projection};
 
+use super::data::write_data_of;
 use super::facts::Place;
 use super::{RunFacts, SCHEMA_VERSION, Thinking};
 use crate::canonical::{write_cbor, write_text};
@@ -89,13 +92,28 @@ impl EnvelopeWriter {
     /// Appends one event of the run as [`RunFacts::envelope`], [`Dialect::apply`] and
     /// [`Envelope::write`](super::Envelope::write) do; `None`, and nothing appended, if the header cannot be read.
     pub fn write(&self, out: &mut Vec<u8>, record: &Record, erased: Option<&Erase>, view: View) -> Option<Written> {
+        self.write_hashed(out, record, record.hash(), erased, view)
+    }
+
+    /// [`Self::write`] for whoever has the event's hash already.
+    pub fn write_hashed(
+        &self,
+        out: &mut Vec<u8>,
+        record: &Record,
+        hash: Digest,
+        erased: Option<&Erase>,
+        view: View,
+    ) -> Option<Written> {
         let place = Place::of(record)?;
-        if place.kind == Kind::Typed
-            && let Some(typed) = record.payload.as_deref().and_then(Typed::read)
-            && typed.is_served_as_it_is(view)
-            && let Some(written) = self.write_typed(out, record, &place, &typed)
-        {
-            return Some(written);
+        let written = match &record.payload {
+            Some(payload) if place.kind == Kind::Typed => Typed::read(payload)
+                .filter(|typed| is_served_as_it_is(typed.type_name, view))
+                .and_then(|typed| self.write_typed(out, &place, hash, &typed)),
+            Some(payload) => self.write_kind(out, &place, hash, payload, view),
+            None => None,
+        };
+        if written.is_some() {
+            return written;
         }
         let mut envelope = self.facts.envelope(record, erased, view.thinking)?;
         let type_name = Cow::Owned(envelope.type_name.clone());
@@ -111,19 +129,9 @@ impl EnvelopeWriter {
         Written { sequence: envelope.sequence, type_name: Cow::Owned(envelope.type_name), terminal: false }
     }
 
-    fn write_typed(&self, out: &mut Vec<u8>, record: &Record, place: &Place<'_>, typed: &Typed<'_>) -> Option<Written> {
+    fn write_typed(&self, out: &mut Vec<u8>, place: &Place<'_>, hash: Digest, typed: &Typed<'_>) -> Option<Written> {
         let start = out.len();
-        let sequence = place.seq.checked_sub(1)?;
-        // Into memory: there is nothing that could fail.
-        let _ = write!(out, "{{\"schema_version\":\"{SCHEMA_VERSION}\",\"event_id\":\"");
-        id::write_event_id(out, place.ts, record.hash());
-        out.push(b'"');
-        out.extend_from_slice(&self.of_run);
-        let _ = write!(out, "{sequence},\"occurred_at\":\"");
-        write_time(out, place.ts);
-        out.extend_from_slice(b"\",\"type\":");
-        write_text(out, typed.type_name);
-        out.extend_from_slice(b",\"data\":");
+        let sequence = self.write_head(out, place, hash, typed.type_name)?;
         if write_cbor(out, typed.data).is_none() {
             out.truncate(start);
             return None;
@@ -131,6 +139,47 @@ impl EnvelopeWriter {
         out.push(b'}');
         Some(Written { sequence, type_name: Cow::Owned(typed.type_name.to_owned()), terminal: false })
     }
+
+    fn write_kind(
+        &self,
+        out: &mut Vec<u8>,
+        place: &Place<'_>,
+        hash: Digest,
+        payload: &Bytes,
+        view: View,
+    ) -> Option<Written> {
+        let type_name = projection::type_of(place.version, place.kind, Some(payload));
+        if !is_served_as_it_is(&type_name, view) {
+            return None;
+        }
+        let sequence = self.write_head(out, place, hash, &type_name)?;
+        write_data_of(out, &self.facts, place.kind, payload);
+        out.push(b'}');
+        Some(Written { sequence, type_name, terminal: place.kind.is_terminal() })
+    }
+
+    /// Everything up to `data`; gives the sequence.
+    fn write_head(&self, out: &mut Vec<u8>, place: &Place<'_>, hash: Digest, type_name: &str) -> Option<u64> {
+        let sequence = place.seq.checked_sub(1)?;
+        // Into memory: there is nothing that could fail.
+        let _ = write!(out, "{{\"schema_version\":\"{SCHEMA_VERSION}\",\"event_id\":\"");
+        id::write_event_id(out, place.ts, hash);
+        out.push(b'"');
+        out.extend_from_slice(&self.of_run);
+        let _ = write!(out, "{sequence},\"occurred_at\":\"");
+        Time::write(out, place.ts);
+        out.extend_from_slice(b"\",\"type\":");
+        write_text(out, type_name);
+        out.extend_from_slice(b",\"data\":");
+        Some(sequence)
+    }
+}
+
+/// Whether a view changes nothing of events of this type.
+fn is_served_as_it_is(type_name: &str, view: View) -> bool {
+    let hidden = view.thinking == Thinking::Hidden && type_name.starts_with(Thinking::TYPES);
+    let renamed = view.dialect == Dialect::ModelCall && dialect::renames(type_name);
+    !hidden && !renamed
 }
 
 /// The two keys of a Typed payload, where it has both as it should.
@@ -151,15 +200,4 @@ impl<'a> Typed<'a> {
         let Item::Text(type_name) = walk.enter()? else { return None };
         matches!(Walk::new(data).enter()?, Item::Map(_)).then_some(Self { type_name, data })
     }
-
-    fn is_served_as_it_is(&self, view: View) -> bool {
-        let hidden = view.thinking == Thinking::Hidden && self.type_name.starts_with(Thinking::TYPES);
-        let renamed = view.dialect == Dialect::ModelCall && dialect::renames(self.type_name);
-        !hidden && !renamed
-    }
-}
-
-/// Appends a moment as [`Time`] spells it.
-fn write_time(out: &mut Vec<u8>, ts: UnixNanos) {
-    out.extend_from_slice(Time::from(ts).as_str().as_bytes());
 }

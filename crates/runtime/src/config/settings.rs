@@ -39,6 +39,18 @@ pub struct Config {
     pub web_search: Option<WebSearch>,
     /// What is recorded.
     pub record: Record,
+    /// What a collector of OpenTelemetry is told by `r1 serve`.
+    pub telemetry: Telemetry,
+}
+
+/// What a collector of OpenTelemetry is told. The environment's `OTEL_…` variables win.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Telemetry {
+    /// Its address, such as `http://127.0.0.1:4318`. Nothing is told without one.
+    pub endpoint: Option<String>,
+    /// Whether prompts, answers, and what tools were given and gave are told too.
+    pub content: bool,
 }
 
 /// How runs are carried out.

@@ -214,7 +214,7 @@ impl RunEvents {
         if self.sequence(first, from)? > from && !self.fill_gap(sheet, &mut filled, wanted).await? {
             return Ok(filled);
         }
-        for record in records {
+        for (record, hash) in records.iter().zip(Record::hashes(records)) {
             let sequence = self.sequence(record, filled.next)?;
             if record.payload.is_none() {
                 self.beside.know_erasure(&self.store, &self.run, record, sequence).await?;
@@ -222,7 +222,7 @@ impl RunEvents {
             let erased = self.beside.erasure(sequence);
             let is_wanted = wanted.filter.is_all()
                 || EnvelopeWriter::type_of(record, erased).is_some_and(|type_name| wanted.filter.takes(&type_name));
-            let write = |out: &mut Vec<u8>| self.writer.write(out, record, erased, wanted.view);
+            let write = |out: &mut Vec<u8>| self.writer.write_hashed(out, record, hash, erased, wanted.view);
             if is_wanted && !sheet.put(write).ok_or_else(|| damaged(&self.run, seq(sequence)))? {
                 break;
             }

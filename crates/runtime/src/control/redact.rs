@@ -65,8 +65,9 @@ pub async fn redact(
     };
     let erasures = targets.into_iter().map(|target| target.into_erase(&redaction)).collect::<Vec<_>>();
     let erased = erasures.iter().map(|erase| erase.seq).collect();
+    // First: erasing also clears away what documents said before they were replaced.
+    Index::new(store.clone()).refresh(&redaction.run_id).await?;
     store.erase(erasures).await?;
-    Index::new(store.clone()).refresh().await?;
     Ok(Redacted { erased, redaction })
 }
 

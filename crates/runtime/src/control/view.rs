@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use r1_event::exchange::readable_payload;
-use r1_event::side_record::Erase;
+use r1_event::side_record::{Erase, Prune};
 use r1_event::{Digest, Kind, Record, SideRecord, UnixNanos, Version, projection, v1};
 use r1_protocol::{Envelope, RunFacts, Thinking};
 use serde::{Serialize, Serializer};
@@ -106,6 +106,7 @@ impl Serialize for EventView {
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
     erasures: HashMap<u64, Erase>,
+    pruned: Option<Box<Prune>>,
     run: Option<RunFacts>,
 }
 
@@ -120,15 +121,27 @@ impl Viewer {
                 SideRecord::Erase(erase) => {
                     erasures.insert(erase.seq.get(), erase.clone());
                 }
-                SideRecord::Prune(prune) => pruned = Some(prune),
+                SideRecord::Prune(prune) => pruned = Some(prune.clone()),
                 SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
             }
         }
-        let run = match pruned {
+        let run = match &pruned {
             Some(prune) => Some(RunFacts::of_prune(prune)),
             None => first.and_then(|first| RunFacts::of_first(first, erasures.get(&1))),
         };
-        Self { erasures, run }
+        Self { erasures, pruned, run }
+    }
+
+    /// The last event that was pruned; 0 if none was.
+    #[must_use]
+    pub fn pruned_through(&self) -> u64 {
+        self.pruned.as_ref().map_or(0, |prune| prune.through.get())
+    }
+
+    /// What is served in place of the events that were pruned. The log does not hold it.
+    #[must_use]
+    pub fn pruned(&self) -> Option<Envelope> {
+        self.run.as_ref().zip(self.pruned.as_ref()).map(|(run, prune)| run.pruned(prune))
     }
 
     /// One event. `position` is the seq it should have, used where its header cannot be read.

@@ -49,7 +49,7 @@ pub(super) enum Said {
     /// Nothing that is kept.
     Nothing,
     /// This.
-    Payload(Payload),
+    Payload(Box<Payload>),
     /// What it said was erased; what is left tells what it was.
     Erased(Left),
 }
@@ -95,7 +95,7 @@ impl Event {
         let said = match &record.payload {
             Some(bytes) if matters(place.kind, bytes) => {
                 // What cannot be read says nothing; whether the log is sound is for others to tell.
-                Payload::decode(place.kind, bytes).map_or(Said::Nothing, Said::Payload)
+                Payload::decode(place.kind, bytes).map_or(Said::Nothing, |payload| Said::Payload(Box::new(payload)))
             }
             _ => Said::Nothing,
         };
@@ -123,10 +123,18 @@ impl Event {
         Self { seq, at, version, kind, said }
     }
 
+    /// What it says, if that is kept and can be read.
+    pub(super) const fn payload(&self) -> Option<&Payload> {
+        match &self.said {
+            Said::Payload(payload) => Some(payload),
+            Said::Nothing | Said::Erased(_) => None,
+        }
+    }
+
     /// The Typed event that it is, if it is one and can be read.
     pub(super) const fn typed(&self) -> Option<&Typed> {
-        match &self.said {
-            Said::Payload(Payload::Typed(typed)) => Some(typed),
+        match self.payload() {
+            Some(Payload::Typed(typed)) => Some(typed),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use r1_store::{DocumentChange, PageLimit, SharedStore, StoreError};
 use super::approval::{ApprovalEntry, Word};
 use super::artifact::ArtifactEntry;
 use super::drawer::Drawer;
-use super::event::{Event, Place, Said};
+use super::event::{Event, Place};
 use super::origin;
 use super::run::{Opening, Prompt, RunEntry};
 use super::task::TaskEntry;
@@ -131,10 +131,8 @@ impl<'a> Fold<'a> {
     }
 
     async fn begin(&mut self, run: &RunId, event: &Event) -> Result<(), StoreError> {
-        let (mut entry, opening) = match &event.said {
-            Said::Payload(Payload::RunStarted(started)) if event.seq == Seq::FIRST => {
-                RunEntry::begin(run, event, started)
-            }
+        let (mut entry, opening) = match event.payload() {
+            Some(Payload::RunStarted(started)) if event.seq == Seq::FIRST => RunEntry::begin(run, event, started),
             _ => (self.without_beginning(run, event).await?, Opening::default()),
         };
         if let Some((source, seq)) = &opening.origin {

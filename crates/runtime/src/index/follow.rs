@@ -101,11 +101,11 @@ impl Index {
         }
     }
 
-    /// Catches up if anyone has ever asked for the index.
-    pub(crate) async fn refresh(&self) -> Result<(), StoreError> {
+    /// Takes in all that the log of `run` has now, if anyone has ever asked for the index.
+    pub(crate) async fn refresh(&self, run: &RunId) -> Result<(), StoreError> {
         match self.found().await? {
             Found::Nothing => Ok(()),
-            Found::Foreign { .. } | Found::Known { .. } => self.catch_up().await,
+            Found::Foreign { .. } | Found::Known { .. } => self.see(run).await,
         }
     }
 

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use r1_event::{Payload, RunId, Seq};
 use r1_store::{PageLimit, SharedStore, StoreError};
 
-use super::event::{Event, Place, Said};
+use super::event::{Event, Place};
 use super::fold::erasures;
 use super::progress::Progress;
 use super::run::RunEntry;
@@ -40,7 +40,7 @@ fn until<'a>(
                     Some(_) => Event::read(place, record),
                     None => Event::erased(place, record, erasures.get(&place.seq)),
                 };
-                if let (Said::Payload(Payload::RunStarted(started)), Some(depth)) = (&event.said, depth.checked_sub(1))
+                if let (Some(Payload::RunStarted(started)), Some(depth)) = (event.payload(), depth.checked_sub(1))
                     && event.seq == Seq::FIRST
                 {
                     let (mut entry, opening) = RunEntry::begin(run, &event, started);

@@ -5,6 +5,7 @@
 #[path = "../../../store/tests/it/pg_server.rs"]
 mod pg_server;
 mod support;
+mod telemetry;
 
 mod meta;
 mod objects;

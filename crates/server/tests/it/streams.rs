@@ -1,6 +1,8 @@
 //! Events over HTTP: pages, lines, streams, and the feed of all runs.
 
+mod browser;
 mod bytes;
+mod clients;
 mod cut;
 mod desk;
 mod ended;

@@ -16,8 +16,9 @@ use crate::target::Target;
 
 /// Write a log to a file or to standard output, without losing a byte
 ///
-/// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them
-/// what each event says in plain JSON. `r1 log import` reads all three back.
+/// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them, as
+/// `data`, what each payload says in plain JSON under the names of the log; it is for looking only. `r1 log
+/// import` reads all three back. For events as frontends see them use `r1 log show --json`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:

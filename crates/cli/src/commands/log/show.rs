@@ -60,7 +60,11 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
             writeln!(out, "{BOLD}{}{BOLD:#}", visible(log.run_id().unwrap_or("(no run id)")))?;
         }
         let mut viewer = None;
-        let mut position = pruned_through(log);
+        let gap = Viewer::new(None, log.side_records());
+        let mut position = gap.pruned_through();
+        if let Some(marker) = gap.pruned().filter(|_| args.seq.is_none() && first <= position) {
+            event::write_gap(&mut out, &marker, args.json)?;
+        }
         'pages: for page in log.pages() {
             for record in page? {
                 position += 1;
@@ -94,17 +98,6 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
         }
         _ => Ok(()),
     }
-}
-
-fn pruned_through(log: &Log) -> u64 {
-    let through = log.side_records().iter().filter_map(|record| match record {
-        r1_event::SideRecord::Prune(prune) => Some(prune.through.get()),
-        r1_event::SideRecord::Erase(_)
-        | r1_event::SideRecord::Seal(_)
-        | r1_event::SideRecord::Checkpoint(_)
-        | r1_event::SideRecord::Other(_) => None,
-    });
-    through.max().unwrap_or(0)
 }
 
 fn in_full(event: &EventView) -> String {

@@ -1,7 +1,10 @@
 //! Artifacts, and their bytes.
 
 use bytes::Bytes;
-use r1_event::Digest;
+use r1_event::{Batch, Digest};
+use r1_protocol::data::{ArtifactCreated, EventData};
+use r1_runtime::RunWriter;
+use r1_server::access::{Caps, Grant, tokens};
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 
@@ -114,6 +117,39 @@ async fn ep_26_the_hash_of_a_body_is_checked_when_it_is_read() {
     damage(dir.path(), &digest, &sound);
     error_of(raw(&server, &path, &[]).await, 500, "internal").await;
     error_of(raw(&server, &path, &[("range", "bytes=0-3")]).await, 500, "internal").await;
+}
+
+#[tokio::test]
+async fn ep_29_the_bytes_of_an_artifact_with_a_secret_need_the_cap_write() {
+    let server = Server::start().await;
+    let run = server.new_run("turns: [{text: done}]").await;
+    let diff = Bytes::from_static(b"--- a\n+++ b\n@@ -1 +1 @@\n-x\n+key\n");
+    let content = diff.clone();
+    let stream = Box::pin(futures_util::stream::once(async move { Ok(content) }));
+    let blob = server.store.blobs().put(stream).await.unwrap();
+    let created = ArtifactCreated {
+        artifact_id: "art_1".into(),
+        kind: "patch".into(),
+        size_bytes: blob.size,
+        digest: format!("blake3:{}", blob.hash),
+        contains_secrets: Some(true),
+        ..ArtifactCreated::default()
+    };
+    let mut writer = RunWriter::open(server.store.clone(), run, "test", None).await.unwrap();
+    let mut batch = Batch::new(writer.chain());
+    let seq = batch.push(r1_runtime::world::now(), created.to_payload()).unwrap();
+    batch.reference_blob(seq, blob.hash);
+    writer.append_batch(batch).await.unwrap();
+    writer.close().await.unwrap();
+
+    let grant = Grant::Caps(Caps { write: false, debug: false });
+    let (_, token) = tokens::create(&server.store, "reader", grant, None).await.unwrap();
+    let reading = |path: &str| server.bare(Method::GET, path).bearer_auth(&token).send();
+    let shown: Value = reading("/hecate/v1/artifacts/art_1").await.unwrap().json().await.unwrap();
+    assert_eq!((&shown["data"]["contains_secrets"], &shown["data"]["diff"]), (&json!(true), &Value::Null));
+    error_of(reading("/hecate/v1/artifacts/art_1/raw").await.unwrap(), 403, "permission_denied").await;
+    assert_eq!(raw(&server, "/hecate/v1/artifacts/art_1", &[]).await.bytes().await.unwrap(), diff);
+    assert!(server.json("/hecate/v1/artifacts/art_1").await["data"]["diff"].is_string());
 }
 
 /// Changes the file of a blob, wherever it is.

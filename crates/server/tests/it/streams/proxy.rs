@@ -14,19 +14,30 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
+    /// Cuts every connection after a number of bytes that nobody can foresee.
     pub(crate) async fn start(target: &str) -> Self {
+        let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
+        let cuts = std::iter::from_fn(move || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).ok().map(|number| number % 9_000)
+        });
+        Self::with_cuts(target, cuts).await
+    }
+
+    /// Cuts the first connections after so many bytes each, and the rest not at all.
+    pub(crate) async fn with_cuts<I>(target: &str, cuts: I) -> Self
+    where
+        I: IntoIterator<Item = usize, IntoIter: Send + 'static>,
+    {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let target = Arc::new(Mutex::new(address(target)));
-        let leads_to = target.clone();
+        let (leads_to, mut cuts) = (target.clone(), cuts.into_iter());
         let task = tokio::spawn(async move {
-            let mut random: u64 = 0x9e37_79b9_7f4a_7c15;
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let allowed = usize::try_from(random >> 33).unwrap() % 9_000;
                 let target = leads_to.lock().unwrap().clone();
-                tokio::spawn(pass(client, target, allowed));
+                tokio::spawn(pass(client, target, cuts.next().unwrap_or(usize::MAX)));
             }
         });
         Self { url, target, task: task.abort_handle() }
