@@ -17,6 +17,8 @@ mod hub;
 mod idempotency;
 pub mod listen;
 mod metrics;
+mod openapi;
+mod page;
 mod query;
 mod request;
 mod routes;

@@ -10,9 +10,13 @@ mod exchange;
 mod house_keeping;
 mod looking;
 mod patching;
+#[path = "../../../store/tests/it/pg_server.rs"]
+mod pg_server;
+mod postgres_cluster;
 mod proofs;
 mod remote;
 mod sandbox;
+mod serving;
 mod starling;
 mod support;
 mod validate;

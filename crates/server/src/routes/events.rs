@@ -91,7 +91,7 @@ async fn stream(app: &App, events: RunEvents, asked: EventsQuery) -> Result<Resp
     }
     let follower = app.streams.hub.follow(events, cursor.first(), wanted).await.map_err(refuse)?;
     let source = stream::RunSource::new(follower, named);
-    Ok(sse::answer(source, app.draining().clone(), app.streams.options.heartbeat))
+    Ok(sse::answer(source, app))
 }
 
 async fn lines(app: &App, events: RunEvents, asked: EventsQuery) -> Result<Response, ApiError> {

@@ -7,8 +7,11 @@ mod pg_server;
 mod support;
 mod telemetry;
 
+mod access;
+mod errors;
 mod meta;
 mod objects;
+mod openapi;
 mod postgres_streams;
 mod streams;
 mod verbs;
