@@ -308,13 +308,6 @@ impl Config {
         Ok(spec)
     }
 
-    /// How many runs of a node may use each provider at the same time, where that is limited.
-    #[must_use]
-    pub fn provider_limits(&self) -> std::collections::HashMap<String, usize> {
-        let limit = |(name, provider): (&String, &Provider)| Some((name.clone(), provider.max_concurrent?));
-        self.providers.iter().filter_map(limit).collect()
-    }
-
     /// The MCP servers of a run.
     #[must_use]
     pub fn mcp_servers(&self) -> Vec<ServerSpec> {
