@@ -11,9 +11,10 @@ use std::sync::atomic::AtomicUsize;
 use clap::ValueEnum;
 use r1_protocol::data::Time;
 use r1_protocol::dialect::Dialect;
+use r1_runtime::config::{self, Config};
 use r1_runtime::control::order::Shop;
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxMode, environment as program_environment};
-use r1_runtime::workers::Workers;
+use r1_runtime::workers::{self, Workers};
 use r1_server::access::{AccessSettings, OperatorToken};
 use r1_server::listen::{Binding, Bound, TlsFiles};
 use r1_server::{App, Limits, Node, Settings, StreamOptions, Telemetry, TelemetrySettings};
@@ -108,11 +109,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let token = Token::load(&args, context)?;
     let bound = Bound::bind(&binding(&args, context)).await?;
 
-    let workers = Workers::new(workshop.engine.clone(), usize::from(args.workers));
+    let workers = Workers::within(workshop.engine.clone(), work_limits(&args, &config));
     let settings = settings_of(&args, token.known, workers.busy()).await;
     let app = App::new(workshop.engine.clone(), settings).with_keyring(context.keyring()?);
     let app = Arc::new(app.with_shop(shop(&workshop, context)).with_workers(workers.foreman()));
-    let telemetry = telemetry(&workshop).await?;
+    let telemetry = telemetry(&workshop, &config.telemetry).await?;
     let found = discovery(&app, &bound, context, token.text);
     found.publish(&context.home)?;
     Started { at: &found, token_file: token.path.as_deref(), minted: token.minted }.print(args.json)?;
@@ -139,9 +140,17 @@ fn shop(workshop: &Workshop, context: &Context) -> Shop {
     }
 }
 
-/// What OpenTelemetry is told, if the environment names a collector.
-async fn telemetry(workshop: &Workshop) -> Result<Option<Telemetry>, CliError> {
-    let wanted = TelemetrySettings::from_environment(&environment::variable, None, false).map_err(|err| {
+/// Runs at a time, on this node and with each provider.
+fn work_limits(args: &Args, config: &Config) -> workers::Limits {
+    let providers = config.providers.iter();
+    let providers = providers.filter_map(|(name, provider)| Some((name.clone(), provider.max_concurrent?)));
+    workers::Limits { slots: usize::from(args.workers), providers: providers.collect() }
+}
+
+/// What OpenTelemetry is told, if the environment or the settings name a collector.
+async fn telemetry(workshop: &Workshop, said: &config::Telemetry) -> Result<Option<Telemetry>, CliError> {
+    let (endpoint, content) = (said.endpoint.as_deref(), said.content);
+    let wanted = TelemetrySettings::from_environment(&environment::variable, endpoint, content).map_err(|err| {
         CliError::new(err.to_string()).hint("unset it, or see the OpenTelemetry documentation of that variable")
     })?;
     let (store, instance) = (workshop.engine.store().clone(), workshop.engine.instance());

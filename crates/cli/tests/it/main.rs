@@ -10,6 +10,10 @@ mod exchange;
 mod house_keeping;
 mod looking;
 mod patching;
+#[path = "../../../store/tests/it/pg_server.rs"]
+#[expect(dead_code, reason = "other tests restart their server")]
+mod pg_server;
+mod postgres_cluster;
 mod proofs;
 mod remote;
 mod sandbox;
