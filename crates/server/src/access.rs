@@ -32,6 +32,7 @@ use crate::error::ApiError;
 pub(crate) use caller::{Caller, Identity};
 pub(crate) use grant::Cap;
 pub use grant::{Caps, Grant, Role, UnknownGrant};
+pub(crate) use operator::PREFIX as TOKEN_PREFIX;
 pub use operator::{OperatorToken, OperatorTokenError};
 pub(crate) use place::Arrival;
 use place::Doors;

@@ -173,7 +173,7 @@ impl Server {
         Self { router: crate::routes::router(app.clone()), limits, slots, graceful, connections }
     }
 
-    /// Waits for a free place: beyond the limit peers wait in the kernel's queue, not in our memory.
+    /// Waits for a free place: beyond the limit, and but for one, peers wait in the kernel's queue, not in our memory.
     async fn slot(&self) -> OwnedSemaphorePermit {
         match self.slots.clone().acquire_owned().await {
             Ok(slot) => slot,
@@ -185,7 +185,6 @@ impl Server {
     async fn accept_tcp(&self, listener: &TcpListener, tls: Option<&TlsAcceptor>) {
         let port = listener.local_addr().map_or(0, |addr| addr.port());
         loop {
-            let slot = self.slot().await;
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(err) => {
@@ -193,6 +192,7 @@ impl Server {
                     continue;
                 }
             };
+            let slot = self.slot().await;
             // Small answers go out at once; a socket that cannot do that still works.
             let _ = stream.set_nodelay(true);
             let arrival = Arrival::Tcp { port, tls: tls.is_some() };
@@ -214,9 +214,8 @@ impl Server {
 
     async fn accept_unix(&self, door: &UnixDoor) {
         loop {
-            let slot = self.slot().await;
             match door.accept().await {
-                Ok(Some(stream)) => self.spawn(stream, Arrival::Unix, slot),
+                Ok(Some(stream)) => self.spawn(stream, Arrival::Unix, self.slot().await),
                 Ok(None) => tracing::warn!("another user's process was refused at the unix socket"),
                 Err(err) => pause_after(&err).await,
             }

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 use crate::openapi::DOCUMENT;
-use html::escaped;
+use html::{escaped, prose};
 
 /// The page: the same for every server of this version.
 pub(crate) static PAGE: LazyLock<String> = LazyLock::new(|| page(&DOCUMENT));
@@ -19,7 +19,10 @@ pub(crate) const STYLE: &str = include_str!("page/style.css");
 /// What each group of routes is about, in the order in which they are read.
 const GROUPS: [(&str, &str); 6] = [
     ("tasks", "What is to be done. A task has runs, one after another."),
-    ("runs", "One attempt at a task, and everything that it did."),
+    (
+        "runs",
+        "One attempt at a task, and everything that it did. All of /hecate/v1/runs/{run_id} is also below a task.",
+    ),
     ("events", "Every step, in order, live and resumable."),
     ("approvals", "What waits for a person."),
     ("artifacts", "Patches, outputs, files: what runs produced."),
@@ -59,8 +62,14 @@ const INTRODUCTION: &str = "<p>Send <code>Authorization: Bearer …</code>: the 
      none on the unix socket. For programs: <a href=\"/hecate/v1/openapi.json\">openapi.json</a>, \
      <a href=\"/hecate/v1/schemas/events/v1\">schemas of all events</a>.</p>\n";
 
+/// The other form of a run's path: shown once is enough.
+const TWIN: &str = "/hecate/v1/tasks/{task_id}/runs/{run_id}";
+
 fn operations(out: &mut String, document: &Value, group: &str) {
     for (path, methods) in members(&document["paths"]) {
+        if path.starts_with(TWIN) {
+            continue;
+        }
         for (method, operation) in members(methods) {
             if operation["tags"][0] == group {
                 write_operation(out, path, method, operation);
@@ -77,7 +86,7 @@ fn write_operation(out: &mut String, path: &str, method: &str, operation: &Value
          <span class=\"about\">{}</span></summary>",
         method.to_uppercase(),
         escaped(path),
-        escaped(text(&operation["summary"])),
+        prose(text(&operation["summary"])),
     );
     let _ = writeln!(out, "<p>Needs: {}</p>", escaped(text(&operation["x-r1-cap"])));
     let parameters = operation["parameters"].as_array().map_or(&[][..], Vec::as_slice);
@@ -90,7 +99,7 @@ fn write_operation(out: &mut String, path: &str, method: &str, operation: &Value
                 escaped(text(&parameter["name"])),
                 escaped(text(&parameter["in"])),
                 shape(&parameter["schema"]),
-                escaped(text(&parameter["description"])),
+                prose(text(&parameter["description"])),
             );
         }
         out.push_str("</tbody></table>\n");
@@ -121,11 +130,11 @@ fn objects(out: &mut String, schemas: &Value) {
             out,
             "<details id=\"object-{0}\"><summary><code>{0}</code> <span class=\"about\">{1}</span></summary>",
             escaped(name),
-            escaped(text(&schema["description"])),
+            prose(text(&schema["description"])),
         );
         out.push_str("<table><tbody>");
         for (member, schema) in members(&schema["properties"]) {
-            let (what, about) = (shape(schema), escaped(text(&schema["description"])));
+            let (what, about) = (shape(schema), prose(text(&schema["description"])));
             let _ = write!(out, "<tr><td><code>{}</code></td><td>{what}</td><td>{about}</td></tr>", escaped(member));
         }
         for word in words(schema) {

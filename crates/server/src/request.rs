@@ -14,6 +14,7 @@ use futures_util::FutureExt as _;
 use r1_protocol::api::ErrorCode;
 use r1_runtime::world;
 
+use crate::access::TOKEN_PREFIX;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::metrics::Counted;
@@ -95,7 +96,8 @@ pub(crate) async fn around(State(app): State<Arc<App>>, mut request: Request, ne
     let (status, took) = (response.status(), begun.elapsed());
     let route = response.extensions().get::<Served>().map_or("none", |served| served.0);
     app.metrics.answered(route, &method, status, took);
-    // The path, not the query: some of what people put there is nobody else's business.
+    // Neither the query nor a path that holds a token: some of what people put there is nobody's business.
+    let path = if path.contains(TOKEN_PREFIX) { "…" } else { &path };
     tracing::info!(
         request = id.as_str(), %method, path, status = status.as_u16(), ms = took.as_millis() as u64, "answered"
     );

@@ -24,6 +24,7 @@ use crate::daemon::{Discovery, HomeLock};
 use crate::environment;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::output;
 use crate::settings;
 use crate::signals::Signals;
 use crate::workshop::{Workshop, current_directory};
@@ -118,7 +119,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     found.publish(&context.home)?;
     Started { at: &found, token_file: token.path.as_deref(), minted: token.minted }.print(args.json)?;
 
-    let open = drain::Open::start(app.clone(), bound, workers, telemetry);
+    let open = drain::Open::start(workshop.engine.clone(), app.clone(), bound, workers, telemetry);
     tokio::select! {
         _ = signals.next() => {}
         () = app.shutdown_asked().cancelled() => {}
@@ -273,6 +274,7 @@ fn log_to_stderr(json: bool) -> Result<(), CliError> {
     let filter = tracing_subscriber::EnvFilter::try_new(filter)
         .map_err(|err| CliError::new("R1_LOG is not a filter of log lines").because(err))?;
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = lines.with_ansi(output::stderr_is_terminal());
     let begun = if json { lines.json().try_init() } else { lines.try_init() };
     begun.map_err(|err| CliError::new("cannot log").because(err))
 }

@@ -155,7 +155,7 @@ fn a_file_that_others_wrote_or_a_dead_server_left_is_not_believed() {
 #[test]
 fn tokens_are_made_listed_revoked_and_replaced() {
     let sandbox = Sandbox::new();
-    let serving = Serving::start(&sandbox, &[]);
+    let serving = Serving::start(&sandbox, &["--no-unix"]);
     let reader = sandbox.ok(&["ctl", "token", "create", "--name", "reader", "--ttl", "30d"]);
     assert_eq!(get(serving.url(), "/hecate/v1/runs", reader.trim()).0, 200);
     assert_eq!(get(serving.url(), "/v1/daemon", reader.trim()).0, 403);

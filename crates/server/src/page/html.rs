@@ -16,12 +16,25 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 
+/// A sentence in which names stand between backticks.
+pub(super) fn prose(text: &str) -> String {
+    let mut out = String::new();
+    for (index, part) in text.split('`').enumerate() {
+        match index % 2 {
+            0 => out.push_str(&escaped(part)),
+            _ => out.push_str(&format!("<code>{}</code>", escaped(part))),
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn markup_becomes_text() {
+        assert_eq!(prose("see `<x>` & y"), "see <code>&lt;x&gt;</code> &amp; y");
         assert_eq!(escaped("<b a=\"x\">'&"), "&lt;b a=&quot;x&quot;&gt;&#39;&amp;");
     }
 }

@@ -10,6 +10,7 @@ mod telemetry;
 
 mod access;
 mod errors;
+mod listen;
 mod meta;
 mod objects;
 mod openapi;

@@ -92,6 +92,13 @@ impl Server {
         Self { app, engine, store, world, url, client: client(), dir, task }
     }
 
+    /// Waits until nothing is served any more.
+    pub(crate) async fn ended(&self) {
+        while !self.task.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// A request with the operator's token.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.bare(method, path).bearer_auth(TOKEN)

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use r1_runtime::engine::Engine;
 use r1_runtime::workers::Workers;
 use r1_server::listen::Bound;
 use r1_server::{App, Telemetry};
@@ -18,6 +19,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// A server at work.
 pub(super) struct Open {
+    engine: Arc<Engine>,
     app: Arc<App>,
     stop: CancellationToken,
     serving: JoinHandle<()>,
@@ -28,7 +30,13 @@ pub(super) struct Open {
 
 impl Open {
     /// Opens the doors, and has the waiting runs taken.
-    pub(super) fn start(app: Arc<App>, bound: Bound, workers: Workers, telemetry: Option<Telemetry>) -> Self {
+    pub(super) fn start(
+        engine: Arc<Engine>,
+        app: Arc<App>,
+        bound: Bound,
+        workers: Workers,
+        telemetry: Option<Telemetry>,
+    ) -> Self {
         let stop = CancellationToken::new();
         let serving = tokio::spawn(bound.serve(app.clone(), GRACE));
         let working = tokio::spawn(workers.run(stop.clone(), false));
@@ -41,27 +49,31 @@ impl Open {
                 }
             })
         };
-        Self { app, stop, serving, working, indexing, telemetry }
+        Self { engine, app, stop, serving, working, indexing, telemetry }
     }
 
-    /// Ends everything in order; a second signal skips the wait for what is under way.
+    /// Ends everything in order; a second signal skips the wait for calls that are under way, a third leaves at once.
     pub(super) async fn end(self, signals: &mut Signals) {
-        let Self { app, stop, serving, working, indexing, telemetry } = self;
-        output::note("ending: what is under way is handed over; once more to end at once");
+        let Self { engine, app, stop, serving, working, indexing, telemetry } = self;
+        output::note("ending: what is under way is handed over; once more to skip the wait");
         app.draining().cancel();
         stop.cancel();
-        let hurried = [serving.abort_handle(), working.abort_handle(), indexing.abort_handle()];
-        let all = async {
+        let all = [serving.abort_handle(), working.abort_handle(), indexing.abort_handle()];
+        let mut ended = std::pin::pin!(async {
             // How they ended was told where it happened.
             let _ = tokio::join!(serving, working, indexing);
             if let Some(telemetry) = telemetry {
                 telemetry.close().await;
             }
-        };
+        });
         tokio::select! {
-            () = all => {}
+            () = &mut ended => return,
+            _ = signals.next() => engine.hurry().cancel(),
+        }
+        tokio::select! {
+            () = ended => {}
             // The runs stay as they are; whoever comes next sees that we are gone and goes on with them.
-            _ = signals.next() => hurried.iter().for_each(tokio::task::AbortHandle::abort),
+            _ = signals.next() => all.iter().for_each(tokio::task::AbortHandle::abort),
         }
     }
 }
