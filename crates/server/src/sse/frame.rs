@@ -25,10 +25,10 @@ impl Frames {
     pub(crate) fn event(&mut self, id: impl Display, name: Option<&str>, envelope: &[u8]) {
         self.events += 1;
         self.bytes.reserve(envelope.len() + 64);
-        let _ = write!(self.bytes, "id: {id}\n");
+        let _ = writeln!(self.bytes, "id: {id}");
         // A foreign log may have any text as a type; one with a line break would be taken for lines of ours.
         if let Some(name) = name.filter(|name| !name.contains(['\n', '\r', '\0'])) {
-            let _ = write!(self.bytes, "event: {name}\n");
+            let _ = writeln!(self.bytes, "event: {name}");
         }
         self.bytes.extend_from_slice(b"data: ");
         self.bytes.extend_from_slice(envelope);

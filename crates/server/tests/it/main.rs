@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[allow(dead_code, reason = "these tests restart no servers")]
 #[path = "../../../store/tests/it/pg_server.rs"]
 mod pg_server;
 mod support;
