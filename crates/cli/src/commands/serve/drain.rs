@@ -24,12 +24,13 @@ pub(super) struct Open {
     working: JoinHandle<()>,
     indexing: JoinHandle<()>,
     telemetry: Option<Telemetry>,
+    hurry: CancellationToken,
 }
 
 impl Open {
     /// Opens the doors, and has the waiting runs taken.
     pub(super) fn start(app: Arc<App>, bound: Bound, workers: Workers, telemetry: Option<Telemetry>) -> Self {
-        let stop = CancellationToken::new();
+        let (stop, hurry) = (CancellationToken::new(), workers.hurry());
         let serving = tokio::spawn(bound.serve(app.clone(), GRACE));
         let working = tokio::spawn(workers.run(stop.clone(), false));
         let indexing = {
@@ -41,27 +42,34 @@ impl Open {
                 }
             })
         };
-        Self { app, stop, serving, working, indexing, telemetry }
+        Self { app, stop, serving, working, indexing, telemetry, hurry }
     }
 
-    /// Ends everything in order; a second signal skips the wait for what is under way.
+    /// Ends everything in order. A second signal skips the wait for what is under way, a third the order.
     pub(super) async fn end(self, signals: &mut Signals) {
-        let Self { app, stop, serving, working, indexing, telemetry } = self;
+        let Self { app, stop, serving, working, indexing, telemetry, hurry } = self;
         output::note("ending: what is under way is handed over; once more to end at once");
         app.draining().cancel();
         stop.cancel();
-        let hurried = [serving.abort_handle(), working.abort_handle(), indexing.abort_handle()];
-        let all = async {
+        let (connections, runs) = ([serving.abort_handle(), indexing.abort_handle()], working.abort_handle());
+        let mut all = std::pin::pin!(async {
             // How they ended was told where it happened.
             let _ = tokio::join!(serving, working, indexing);
             if let Some(telemetry) = telemetry {
                 telemetry.close().await;
             }
-        };
+        });
         tokio::select! {
-            () = all => {}
+            () = &mut all => return,
+            _ = signals.next() => {
+                hurry.cancel();
+                connections.iter().for_each(tokio::task::AbortHandle::abort);
+            }
+        }
+        tokio::select! {
+            () = &mut all => {}
             // The runs stay as they are; whoever comes next sees that we are gone and goes on with them.
-            _ = signals.next() => hurried.iter().for_each(tokio::task::AbortHandle::abort),
+            _ = signals.next() => runs.abort(),
         }
     }
 }
