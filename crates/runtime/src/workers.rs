@@ -96,6 +96,12 @@ impl Workers {
         Self { engine, limits, queue, at_work, tasks, asked, busy: Arc::default() }
     }
 
+    /// Cancelled by whoever does not want to wait, once they were asked to stop, for calls to finish.
+    #[must_use]
+    pub fn hurry(&self) -> CancellationToken {
+        self.engine.hurry().clone()
+    }
+
     /// For whoever wants a certain run to be taken.
     #[must_use]
     pub fn foreman(&self) -> Foreman {

@@ -23,6 +23,7 @@ mod query;
 mod request;
 mod routes;
 mod sse;
+mod stream_body;
 mod streams;
 mod telemetry;
 

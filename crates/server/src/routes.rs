@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::handler::Handler;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, ETAG};
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Version};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
@@ -207,9 +207,11 @@ pub(crate) fn router(app: Arc<App>) -> axum::Router {
 /// What is worth compressing, and may wait until there is enough of it: never a stream that somebody follows.
 fn is_bulk(_status: StatusCode, _version: Version, headers: &HeaderMap, _extensions: &Extensions) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
-    let text = ["application/json", "application/x-ndjson", "application/schema+json", "text/"];
+    let bulky =
+        ["application/json", "application/x-ndjson", "application/cbor-seq", "application/schema+json", "text/"];
     let followed = kind.starts_with("text/event-stream") || headers.contains_key("x-accel-buffering");
-    !followed && text.iter().any(|text| kind.starts_with(text))
+    // The tag of an artifact names its bytes, and ranges count them: they go out as they are.
+    !followed && !headers.contains_key(ETAG) && bulky.iter().any(|bulky| kind.starts_with(bulky))
 }
 
 async fn wrong_path(request: Request) -> ApiError {

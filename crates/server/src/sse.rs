@@ -9,7 +9,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Response};
@@ -23,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::metrics::Counted;
+use crate::stream_body;
 
 pub(crate) use frame::Frames;
 
@@ -67,7 +67,7 @@ pub(crate) fn answer(source: impl Source, app: &App) -> Response {
     let body = stream::unfold(stream, |mut stream| async move {
         stream.piece().await.map(|piece| (Ok::<_, Infallible>(piece), stream))
     });
-    let mut response = Response::new(Body::from_stream(body));
+    let mut response = Response::new(stream_body::of(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -119,7 +119,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     found.publish(&context.home)?;
     Started { at: &found, token_file: token.path.as_deref(), minted: token.minted }.print(args.json)?;
 
-    let open = drain::Open::start(workshop.engine.clone(), app.clone(), bound, workers, telemetry);
+    let open = drain::Open::start(app.clone(), bound, workers, telemetry);
     tokio::select! {
         _ = signals.next() => {}
         () = app.shutdown_asked().cancelled() => {}

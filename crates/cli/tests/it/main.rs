@@ -6,6 +6,7 @@ mod agent;
 mod approval;
 mod bad_input;
 mod crash;
+mod draining;
 mod exchange;
 mod house_keeping;
 mod looking;

@@ -12,15 +12,15 @@ use serde_json::Value;
 use crate::support::Sandbox;
 
 /// A server of a sandbox's home.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
     /// Kept, so that the server can still write.
     _stdout: BufReader<ChildStdout>,
-    said: Value,
+    pub(crate) said: Value,
 }
 
 impl Serving {
-    fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Self {
         let mut command = sandbox.command();
         command.args(["serve", "--addr", "127.0.0.1:0", "--json"]).args(args);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -31,16 +31,24 @@ impl Serving {
         Self { child, _stdout: stdout, said }
     }
 
-    fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         self.said["url"].as_str().unwrap()
     }
 
-    fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    fn wait(mut self) -> i32 {
+    pub(crate) fn wait(mut self) -> i32 {
         self.child.wait().unwrap().code().unwrap()
+    }
+}
+
+impl Serving {
+    /// Gone without a word.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 
@@ -51,13 +59,25 @@ impl Drop for Serving {
     }
 }
 
-/// The status line and body of a GET with this token.
-fn get(url: &str, path: &str, token: &str) -> (u16, String) {
+/// The status and body of a GET with this token.
+pub(crate) fn get(url: &str, path: &str, token: &str) -> (u16, String) {
+    ask(url, "GET", path, token, "")
+}
+
+/// The status and body of a POST of JSON with this token.
+pub(crate) fn post(url: &str, path: &str, token: &str, body: &Value) -> (u16, String) {
+    ask(url, "POST", path, token, &body.to_string())
+}
+
+fn ask(url: &str, method: &str, path: &str, token: &str, body: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").unwrap();
     let mut socket = TcpStream::connect(address).unwrap();
+    // HTTP/1.0: the body is not sent in pieces.
     write!(
         socket,
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
     )
     .unwrap();
     let mut answer = String::new();

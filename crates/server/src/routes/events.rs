@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::query::Query;
 use crate::sse;
+use crate::stream_body;
 
 pub(super) use self::accept::Format;
 pub(super) use self::params::{TYPES, VIEW, last_event_id, types, view};
@@ -98,11 +99,11 @@ async fn lines(app: &App, events: RunEvents, asked: EventsQuery) -> Result<Respo
     let EventsQuery { cursor, wanted, follow, .. } = asked;
     let body = if follow {
         let follower = app.streams.hub.follow(events, cursor.first(), wanted).await.map_err(refuse)?;
-        Body::from_stream(stream::lines(follower, app.draining().clone()))
+        stream_body::of(stream::lines(follower, app.draining().clone()))
     } else {
         let last = events.end().await.map_err(refuse)?.last_sequence;
         let range = cursor.first()..last.map_or(0, |last| last + 1);
-        Body::from_stream(events.export(range, wanted).inspect(|part| {
+        stream_body::of(events.export(range, wanted).inspect(|part| {
             if let Err(err) = part {
                 tracing::error!(error = %err, "an export broke off");
             }

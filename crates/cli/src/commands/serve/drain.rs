@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use r1_runtime::engine::Engine;
 use r1_runtime::workers::Workers;
 use r1_server::listen::Bound;
 use r1_server::{App, Telemetry};
@@ -19,25 +18,19 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// A server at work.
 pub(super) struct Open {
-    engine: Arc<Engine>,
     app: Arc<App>,
     stop: CancellationToken,
     serving: JoinHandle<()>,
     working: JoinHandle<()>,
     indexing: JoinHandle<()>,
     telemetry: Option<Telemetry>,
+    hurry: CancellationToken,
 }
 
 impl Open {
     /// Opens the doors, and has the waiting runs taken.
-    pub(super) fn start(
-        engine: Arc<Engine>,
-        app: Arc<App>,
-        bound: Bound,
-        workers: Workers,
-        telemetry: Option<Telemetry>,
-    ) -> Self {
-        let stop = CancellationToken::new();
+    pub(super) fn start(app: Arc<App>, bound: Bound, workers: Workers, telemetry: Option<Telemetry>) -> Self {
+        let (stop, hurry) = (CancellationToken::new(), workers.hurry());
         let serving = tokio::spawn(bound.serve(app.clone(), GRACE));
         let working = tokio::spawn(workers.run(stop.clone(), false));
         let indexing = {
@@ -49,17 +42,17 @@ impl Open {
                 }
             })
         };
-        Self { engine, app, stop, serving, working, indexing, telemetry }
+        Self { app, stop, serving, working, indexing, telemetry, hurry }
     }
 
-    /// Ends everything in order; a second signal skips the wait for calls that are under way, a third leaves at once.
+    /// Ends everything in order. A second signal skips the wait for what is under way, a third the order.
     pub(super) async fn end(self, signals: &mut Signals) {
-        let Self { engine, app, stop, serving, working, indexing, telemetry } = self;
-        output::note("ending: what is under way is handed over; once more to skip the wait");
+        let Self { app, stop, serving, working, indexing, telemetry, hurry } = self;
+        output::note("ending: what is under way is handed over; once more to end at once");
         app.draining().cancel();
         stop.cancel();
-        let all = [serving.abort_handle(), working.abort_handle(), indexing.abort_handle()];
-        let mut ended = std::pin::pin!(async {
+        let (connections, runs) = ([serving.abort_handle(), indexing.abort_handle()], working.abort_handle());
+        let mut all = std::pin::pin!(async {
             // How they ended was told where it happened.
             let _ = tokio::join!(serving, working, indexing);
             if let Some(telemetry) = telemetry {
@@ -67,13 +60,16 @@ impl Open {
             }
         });
         tokio::select! {
-            () = &mut ended => return,
-            _ = signals.next() => engine.hurry().cancel(),
+            () = &mut all => return,
+            _ = signals.next() => {
+                hurry.cancel();
+                connections.iter().for_each(tokio::task::AbortHandle::abort);
+            }
         }
         tokio::select! {
-            () = ended => {}
+            () = &mut all => {}
             // The runs stay as they are; whoever comes next sees that we are gone and goes on with them.
-            _ = signals.next() => all.iter().for_each(tokio::task::AbortHandle::abort),
+            _ = signals.next() => runs.abort(),
         }
     }
 }
