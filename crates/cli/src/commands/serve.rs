@@ -2,6 +2,7 @@
 
 mod drain;
 mod started;
+mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -44,7 +45,9 @@ Examples:
 
 Environment:
   R1_TOKEN  the operator's token, instead of the one in the file
-  R1_LOG    what is logged to stderr: error, warn, info, debug, or a filter such as r1_server=debug")]
+  R1_LOG    what is logged to stderr: error, warn, info, debug, or a filter such as r1_server=debug
+  OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_…
+            where OpenTelemetry spans and metrics go; nowhere unless set here or in `[telemetry]`")]
 pub(crate) struct Args {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3948")]
@@ -108,6 +111,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let token = Token::load(&args, context)?;
     let bound = Bound::bind(&binding(&args, context)).await?;
 
+    let telemetry = telemetry::start(&workshop.engine, &config).await?;
     let workers = Workers::new(workshop.engine.clone(), usize::from(args.workers));
     let app = Arc::new(App::new(workshop.engine.clone(), settings_of(&args, token.known).await));
     let found = discovery(&app, &bound, context, token.text);
@@ -122,6 +126,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         () = app.shutdown_asked().cancelled() => {}
     }
     drain::end(&app, &stop, serving, working, &mut signals).await;
+    if let Some(telemetry) = telemetry {
+        telemetry.close().await;
+    }
     // Whoever looks now finds nobody, and whoever starts now finds no lock.
     let _ = std::fs::remove_file(Discovery::path(&context.home));
     workshop.close().await?;
