@@ -29,10 +29,14 @@ pub(crate) fn load(context: &Context, workspace: &Path, flags: Vec<Flag>) -> Res
 
 /// The settings for work in `workspace`, with where each came from.
 pub(crate) fn read(context: &Context, workspace: &Path, flags: Vec<Flag>) -> Result<Loaded, ConfigError> {
-    let given = Given {
+    config::load(&context.home, workspace, &given(flags))
+}
+
+/// What was said when the process was started.
+pub(crate) fn given(flags: Vec<Flag>) -> Given {
+    Given {
         environment: environment::variables().collect(),
         flags: flags.into_iter().map(|Flag { key, value, flag }| (key.into(), value, flag.into())).collect(),
         user_home: environment::user_home(),
-    };
-    config::load(&context.home, workspace, &given)
+    }
 }

@@ -10,6 +10,7 @@ mod queue;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use r1_event::{RunId, Seq};
@@ -40,6 +41,7 @@ pub struct Workers {
     at_work: HashMap<RunId, AtWork>,
     tasks: JoinSet<()>,
     asked: (mpsc::Sender<Asked>, mpsc::Receiver<Asked>),
+    busy: Arc<AtomicUsize>,
 }
 
 /// How much is done at a time.
@@ -90,13 +92,26 @@ impl Workers {
     #[must_use]
     pub fn within(engine: Arc<Engine>, limits: Limits) -> Self {
         let queue = Queue::new(engine.clone());
-        Self { engine, limits, queue, at_work: HashMap::new(), tasks: JoinSet::new(), asked: mpsc::channel(16) }
+        let (at_work, tasks, asked) = (HashMap::new(), JoinSet::new(), mpsc::channel(16));
+        Self { engine, limits, queue, at_work, tasks, asked, busy: Arc::default() }
+    }
+
+    /// Cancelled by whoever does not want to wait, once they were asked to stop, for calls to finish.
+    #[must_use]
+    pub fn hurry(&self) -> CancellationToken {
+        self.engine.hurry().clone()
     }
 
     /// For whoever wants a certain run to be taken.
     #[must_use]
     pub fn foreman(&self) -> Foreman {
         Foreman { asked: self.asked.0.clone() }
+    }
+
+    /// How many runs are being worked on; kept up to date.
+    #[must_use]
+    pub fn busy(&self) -> Arc<AtomicUsize> {
+        self.busy.clone()
     }
 
     /// Works until `stop` is called, then hands all runs over. With `drain` it also ends by itself once
@@ -117,6 +132,8 @@ impl Workers {
             if std::mem::take(&mut search) && !stop.is_cancelled() {
                 self.fill(&stop).await;
             }
+            let busy = self.at_work.values().filter(|at_work| !at_work.slot.rests()).count();
+            self.busy.store(busy, Ordering::Relaxed);
             if drain && self.at_work.values().all(|at_work| at_work.slot.rests()) {
                 stop.cancel();
             }

@@ -78,6 +78,8 @@ pub struct Limits {
     pub connections: usize,
     /// Requests whose answer has not begun, at a time.
     pub requests: usize,
+    /// Streams of events at a time.
+    pub streams: usize,
 }
 
 impl Default for Limits {
@@ -89,6 +91,7 @@ impl Default for Limits {
             patience: Duration::from_secs(30),
             connections: 4096,
             requests: 1024,
+            streams: 4096,
         }
     }
 }
@@ -117,6 +120,12 @@ impl App {
             draining,
             shutdown,
         }
+    }
+
+    /// Since when it serves.
+    #[must_use]
+    pub const fn started_at(&self) -> UnixNanos {
+        self.node.started_at
     }
 
     /// With what new tasks are made with; without it, none are made here.
@@ -149,12 +158,6 @@ impl App {
     #[must_use]
     pub const fn index(&self) -> &Index {
         &self.index
-    }
-
-    /// Since when it serves.
-    #[must_use]
-    pub const fn started_at(&self) -> UnixNanos {
-        self.node.started_at
     }
 
     /// Called off when the server is to end: streams say `: moved` and close, nothing new is begun.

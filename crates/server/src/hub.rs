@@ -48,11 +48,6 @@ impl Hub {
         Ok(Follower::new(events, first, wanted, channel))
     }
 
-    /// How many runs are followed.
-    pub(crate) fn followed(&self) -> usize {
-        self.lock().len()
-    }
-
     /// The channel of a run; a new one begins at the event `next`.
     fn channel(&self, events: &RunEvents, view: View, next: u64) -> Arc<Channel> {
         let key = Key { run: events.run().clone(), view };
@@ -85,5 +80,104 @@ impl Drop for Leave {
         if channels.get(&self.key).is_some_and(|channel| channel.strong_count() == 0) {
             channels.remove(&self.key);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use r1_event::{Batch, Chain, Payload, UnixNanos};
+    use r1_protocol::data;
+    use r1_store::{Lease, MemoryStore, SharedStore};
+
+    use super::*;
+
+    struct Writer {
+        store: SharedStore,
+        lease: Lease,
+        chain: Chain,
+    }
+
+    impl Writer {
+        async fn new() -> Self {
+            let store: SharedStore = Arc::new(MemoryStore::new());
+            let run: RunId = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap();
+            let lease = store.acquire(&run, "w", Duration::from_secs(60)).await.unwrap().lease;
+            let mut writer = Self { store, lease, chain: Chain::new(run) };
+            writer.append(vec![Payload::RunStarted(Box::default())]).await;
+            writer
+        }
+
+        async fn append(&mut self, payloads: Vec<Payload>) {
+            let mut batch = Batch::new(&self.chain);
+            for payload in payloads {
+                batch.push(UnixNanos(0), payload).unwrap();
+            }
+            self.chain = batch.after().clone();
+            self.store.append(&self.lease, batch).await.unwrap();
+        }
+
+        async fn things(&mut self, count: usize) {
+            let thing = Payload::Typed(data::typed("external.thing", &serde_json::json!({})));
+            self.append(vec![thing; count]).await;
+        }
+
+        async fn follow(&self, hub: &Hub) -> Follower {
+            let events = RunEvents::open(self.store.clone(), self.chain.run().clone()).await.unwrap();
+            hub.follow(events, 0, Wanted::default()).await.unwrap()
+        }
+    }
+
+    async fn read_until(follower: &mut Follower, next: &mut u64, end: u64) {
+        while *next < end {
+            for event in follower.next().await.unwrap().unwrap().events {
+                assert_eq!(event.sequence, *next, "no event is skipped or comes twice");
+                *next += 1;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn followers_share_a_channel_and_the_last_one_takes_it_along() {
+        let (hub, mut writer) = (Hub::default(), Writer::new().await);
+        let (mut one, mut two) = (writer.follow(&hub).await, writer.follow(&hub).await);
+        assert_eq!(hub.lock().len(), 1);
+        writer.things(3).await;
+        for follower in [&mut one, &mut two] {
+            read_until(follower, &mut 0, 4).await;
+        }
+        drop(one);
+        assert_eq!(hub.lock().len(), 1);
+        drop(two);
+        assert_eq!(hub.lock().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn whoever_falls_behind_the_window_reads_the_store_and_misses_nothing() {
+        let (hub, mut writer) = (Hub::default(), Writer::new().await);
+        let (mut quick, mut slow) = (writer.follow(&hub).await, writer.follow(&hub).await);
+        let (mut read, mut read_slowly) = (0, 0);
+        read_until(&mut slow, &mut read_slowly, 1).await;
+        for round in 1..=30 {
+            writer.things(100).await;
+            read_until(&mut quick, &mut read, round * 100 + 1).await;
+        }
+        read_until(&mut slow, &mut read_slowly, 3001).await;
+        writer.append(vec![Payload::RunCompleted(Default::default())]).await;
+        for (follower, next) in [(&mut quick, &mut read), (&mut slow, &mut read_slowly)] {
+            read_until(follower, next, 3002).await;
+            assert!(follower.next().await.unwrap().is_none(), "the run has ended");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_run_that_has_ended_needs_no_channel() {
+        let (hub, mut writer) = (Hub::default(), Writer::new().await);
+        writer.append(vec![Payload::RunCompleted(Default::default())]).await;
+        let mut follower = writer.follow(&hub).await;
+        assert_eq!(hub.lock().len(), 0);
+        read_until(&mut follower, &mut 0, 2).await;
+        assert!(follower.next().await.unwrap().is_none());
     }
 }

@@ -17,10 +17,13 @@ mod hub;
 mod idempotency;
 pub mod listen;
 mod metrics;
+mod openapi;
+mod page;
 mod query;
 mod request;
 mod routes;
 mod sse;
+mod stream_body;
 mod streams;
 mod telemetry;
 

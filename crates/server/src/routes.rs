@@ -16,13 +16,16 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::handler::Handler;
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::header::{CONTENT_TYPE, ETAG};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Version};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use futures_util::future::BoxFuture;
 use r1_runtime::control::caller::Effect;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{Predicate as _, SizeAbove};
 
 use crate::access::{self, Cap, Identity};
 use crate::app::App;
@@ -195,9 +198,19 @@ pub(crate) fn router(app: Arc<App>) -> axum::Router {
     router
         .method_not_allowed_fallback(wrong_method)
         .fallback(wrong_path)
+        .layer(CompressionLayer::new().compress_when(SizeAbove::new(1024).and(is_bulk)))
         .layer(from_fn_with_state(app.clone(), access::identify))
         .layer(from_fn_with_state(app.clone(), request::around))
         .with_state(app)
+}
+
+/// What is worth compressing, and may wait until there is enough of it: never a stream that somebody follows.
+fn is_bulk(_status: StatusCode, _version: Version, headers: &HeaderMap, _extensions: &Extensions) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let text = ["application/json", "application/x-ndjson", "application/schema+json", "text/"];
+    let followed = kind.starts_with("text/event-stream") || headers.contains_key("x-accel-buffering");
+    // The tag of an artifact names its bytes, and ranges count them: they go out as they are.
+    !followed && !headers.contains_key(ETAG) && text.iter().any(|text| kind.starts_with(text))
 }
 
 async fn wrong_path(request: Request) -> ApiError {

@@ -9,15 +9,20 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures_util::stream;
+use prometheus_client::metrics::counter::Counter;
 use r1_protocol::api::ErrorCode;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::metrics::Counted;
+use crate::stream_body;
 
 pub(crate) use frame::Frames;
 
@@ -47,12 +52,22 @@ pub(crate) enum Step {
 pub(crate) struct Broken(pub(crate) ErrorCode);
 
 /// The answer that streams from `source` until it ends or the server does.
-pub(crate) fn answer(source: impl Source, draining: CancellationToken, beat: Duration) -> Response {
-    let stream = Stream { source, draining, beat, state: State::Opening };
+pub(crate) fn answer(source: impl Source, app: &App) -> Response {
+    if usize::try_from(app.metrics.subscribers.get()).is_ok_and(|open| open >= app.limits.streams) {
+        return ApiError::too_many("as many streams are open as this server serves", 5).into_response();
+    }
+    let stream = Stream {
+        source,
+        draining: app.draining().clone(),
+        beat: app.streams.options.heartbeat,
+        state: State::Opening,
+        served: app.metrics.events_served.clone(),
+        _subscriber: Counted::in_gauge(&app.metrics.subscribers),
+    };
     let body = stream::unfold(stream, |mut stream| async move {
         stream.piece().await.map(|piece| (Ok::<_, Infallible>(piece), stream))
     });
-    let mut response = Response::new(Body::from_stream(body));
+    let mut response = Response::new(stream_body::of(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -65,6 +80,9 @@ struct Stream<S> {
     draining: CancellationToken,
     beat: Duration,
     state: State,
+    /// Counts events.
+    served: Counter,
+    _subscriber: Counted,
 }
 
 enum State {
@@ -86,6 +104,7 @@ impl<S: Source> Stream<S> {
             State::Open => self.go_on(&mut frames).await,
             State::Closed => return None,
         }
+        self.served.inc_by(frames.events());
         Some(frames.into_bytes())
     }
 

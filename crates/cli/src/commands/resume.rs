@@ -4,6 +4,9 @@ use r1_event::Seq;
 use r1_protocol::api;
 use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
+use r1_runtime::workers::Workers;
+use r1_store::RunFilter;
+use tokio_util::sync::CancellationToken;
 
 use super::run::carry_out;
 use crate::ask;
@@ -13,6 +16,7 @@ use crate::exit::Exit;
 use crate::follow::{self, Follow};
 use crate::output;
 use crate::remote::{At, Remote};
+use crate::signals::Signals;
 use crate::workshop::Workshop;
 
 /// Go on with a run that stopped
@@ -28,11 +32,15 @@ Exit codes: as of `r1 run`.
 Examples:
   r1 resume                                  # the last run
   r1 resume 01K0E8 --message \"also update the changelog\"
-  r1 resume last --budget-usd 2              # after its budget was used up")]
+  r1 resume last --budget-usd 2              # after its budget was used up
+  r1 resume --all                            # all that nobody works on, several at a time")]
 pub(crate) struct Args {
     /// Which run
     #[arg(default_value = "last", value_name = "RUN")]
     run: String,
+    /// Work on every open run that nobody works on, until all have ended or wait for a person
+    #[arg(long, conflicts_with_all = ["run", "message", "budget_usd", "thinking", "verbose", "json"])]
+    all: bool,
     /// Tell the agent something more
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
@@ -53,6 +61,9 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if args.all {
+        return all(context).await;
+    }
     if let Some(remote) = args.at.open(context)? {
         return by_daemon(args, &remote).await;
     }
@@ -74,6 +85,38 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     };
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(workshop, &run, message, Follow { look, attendance, from }).await
+}
+
+/// How many runs are worked on at a time.
+const WORKERS: usize = 4;
+
+async fn all(context: &Context) -> Result<Exit, CliError> {
+    let workshop = Workshop::here(context).await?;
+    let (engine, stop) = (workshop.engine.clone(), CancellationToken::new());
+    let workers = Workers::new(engine.clone(), WORKERS);
+    let mut work = std::pin::pin!(workers.run(stop.clone(), true));
+    let mut signals = Signals::listen()?;
+    let mut exit = Exit::Ok;
+    loop {
+        tokio::select! {
+            () = &mut work => break,
+            asked = signals.next() => {
+                // The first time, calls may finish; the second time, nobody waits for them.
+                if stop.is_cancelled() {
+                    engine.hurry().cancel();
+                }
+                stop.cancel();
+                exit = asked;
+            }
+        }
+    }
+    let open = engine.store().list(RunFilter { finished: Some(false), ..RunFilter::default() }).await?.runs.len();
+    output::note(&match open {
+        0 => "no run is open".to_owned(),
+        open => format!("{open} open: see `r1 runs`, and what waits for you with `r1 approve`"),
+    });
+    workshop.close().await?;
+    Ok(exit)
 }
 
 /// Has a daemon go on with a run of its own.

@@ -2,22 +2,22 @@
 
 mod drain;
 mod started;
-mod telemetry;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::AtomicUsize;
 
 use clap::ValueEnum;
 use r1_protocol::data::Time;
 use r1_protocol::dialect::Dialect;
+use r1_runtime::config::{self, Config};
+use r1_runtime::control::order::Shop;
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxMode, environment as program_environment};
-use r1_runtime::workers::Workers;
+use r1_runtime::workers::{self, Workers};
 use r1_server::access::{AccessSettings, OperatorToken};
 use r1_server::listen::{Binding, Bound, TlsFiles};
-use r1_server::{App, Limits, Node, Settings, StreamOptions};
-use tokio_util::sync::CancellationToken;
+use r1_server::{App, Limits, Node, Settings, StreamOptions, Telemetry, TelemetrySettings};
 
 use crate::context::Context;
 use crate::daemon::{Discovery, HomeLock};
@@ -45,9 +45,7 @@ Examples:
 
 Environment:
   R1_TOKEN  the operator's token, instead of the one in the file
-  R1_LOG    what is logged to stderr: error, warn, info, debug, or a filter such as r1_server=debug
-  OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_…
-            where OpenTelemetry spans and metrics go; nowhere unless set here or in `[telemetry]`")]
+  R1_LOG    what is logged to stderr: error, warn, info, debug, or a filter such as r1_server=debug")]
 pub(crate) struct Args {
     /// Where to listen; port 0 takes any that is free
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3948")]
@@ -111,32 +109,56 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let token = Token::load(&args, context)?;
     let bound = Bound::bind(&binding(&args, context)).await?;
 
-    let telemetry = telemetry::start(&workshop.engine, &config).await?;
-    let workers = Workers::new(workshop.engine.clone(), usize::from(args.workers));
-    let app = Arc::new(App::new(workshop.engine.clone(), settings_of(&args, token.known).await));
+    let workers = Workers::within(workshop.engine.clone(), work_limits(&args, &config));
+    let settings = settings_of(&args, token.known, workers.busy()).await;
+    let app = App::new(workshop.engine.clone(), settings).with_keyring(context.keyring()?);
+    let app = Arc::new(app.with_shop(shop(&workshop, context)).with_workers(workers.foreman()));
+    let telemetry = telemetry(&workshop, &config.telemetry).await?;
     let found = discovery(&app, &bound, context, token.text);
     found.publish(&context.home)?;
     Started { at: &found, token_file: token.path.as_deref(), minted: token.minted }.print(args.json)?;
 
-    let stop = CancellationToken::new();
-    let serving = tokio::spawn(bound.serve(app.clone(), GRACE));
-    let working = tokio::spawn(workers.run(stop.clone(), false));
+    let open = drain::Open::start(app.clone(), bound, workers, telemetry);
     tokio::select! {
         _ = signals.next() => {}
         () = app.shutdown_asked().cancelled() => {}
     }
-    drain::end(&app, &stop, serving, working, &mut signals).await;
-    if let Some(telemetry) = telemetry {
-        telemetry.close().await;
-    }
-    // Whoever looks now finds nobody, and whoever starts now finds no lock.
+    // Whoever looks from now on finds nobody.
     let _ = std::fs::remove_file(Discovery::path(&context.home));
+    open.end(&mut signals).await;
     workshop.close().await?;
     Ok(Exit::Ok)
 }
 
-/// So long connections may take to come to their end.
-const GRACE: Duration = Duration::from_secs(10);
+/// What new tasks are made with.
+fn shop(workshop: &Workshop, context: &Context) -> Shop {
+    Shop {
+        machine: workshop.machine.clone(),
+        home: context.home.clone(),
+        given: settings::given(Vec::new()),
+        directory: current_directory(),
+    }
+}
+
+/// Runs at a time, on this node and with each provider.
+fn work_limits(args: &Args, config: &Config) -> workers::Limits {
+    let providers = config.providers.iter();
+    let providers = providers.filter_map(|(name, provider)| Some((name.clone(), provider.max_concurrent?)));
+    workers::Limits { slots: usize::from(args.workers), providers: providers.collect() }
+}
+
+/// What OpenTelemetry is told, if the environment or the settings name a collector.
+async fn telemetry(workshop: &Workshop, said: &config::Telemetry) -> Result<Option<Telemetry>, CliError> {
+    let (endpoint, content) = (said.endpoint.as_deref(), said.content);
+    let wanted = TelemetrySettings::from_environment(&environment::variable, endpoint, content).map_err(|err| {
+        CliError::new(err.to_string()).hint("unset it, or see the OpenTelemetry documentation of that variable")
+    })?;
+    let (store, instance) = (workshop.engine.store().clone(), workshop.engine.instance());
+    Ok(match wanted {
+        Some(settings) => Some(Telemetry::start(store, instance, settings).await?),
+        None => None,
+    })
+}
 
 /// The operator's token, and where it came from.
 struct Token {
@@ -176,7 +198,7 @@ fn binding(args: &Args, context: &Context) -> Binding {
     }
 }
 
-async fn settings_of(args: &Args, operator: OperatorToken) -> Settings {
+async fn settings_of(args: &Args, operator: OperatorToken, busy: Arc<AtomicUsize>) -> Settings {
     let dialect = match args.event_dialect {
         Names::Turn => Dialect::Turn,
         Names::ModelCall => Dialect::ModelCall,
@@ -193,7 +215,7 @@ async fn settings_of(args: &Args, operator: OperatorToken) -> Settings {
         node: Node {
             started_at: r1_runtime::world::now(),
             worker_slots: usize::from(args.workers),
-            busy: Arc::default(),
+            busy,
             sandbox_layer: sandbox_layer().await,
         },
         streams: StreamOptions { dialect, ..StreamOptions::default() },

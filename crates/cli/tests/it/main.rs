@@ -6,13 +6,19 @@ mod agent;
 mod approval;
 mod bad_input;
 mod crash;
+mod draining;
 mod exchange;
 mod house_keeping;
 mod looking;
 mod patching;
+#[path = "../../../store/tests/it/pg_server.rs"]
+#[expect(dead_code, reason = "other tests restart their server")]
+mod pg_server;
+mod postgres_cluster;
 mod proofs;
 mod remote;
 mod sandbox;
+mod serving;
 mod starling;
 mod support;
 mod validate;

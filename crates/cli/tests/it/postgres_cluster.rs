@@ -88,7 +88,9 @@ async fn ep_17_three_nodes_are_killed_and_cut_off_in_turn_and_every_run_ends_onc
     assert_eq!(checked.len(), runs);
     for run in checked {
         assert_eq!((&run["integrity"], &run["state"]), (&json!("ok"), &json!("complete")), "{run}");
-        assert_eq!(run["structure"]["findings"], json!([]), "{run}");
+        // Each node seals with a key of its own, and this one knows only its own.
+        let findings = run["structure"]["findings"].as_array().unwrap();
+        assert!(findings.iter().all(|finding| finding["code"] == "seal_key_unknown"), "{run}");
     }
     println!("{misfortunes} misfortunes");
 }

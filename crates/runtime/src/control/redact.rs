@@ -116,7 +116,7 @@ impl Target {
 }
 
 /// The ids by which later checks pair this event with others.
-fn pairing_ids(payload: Payload) -> (Option<String>, Option<String>, Option<u32>) {
+pub(crate) fn pairing_ids(payload: Payload) -> (Option<String>, Option<String>, Option<u32>) {
     match payload {
         Payload::TurnStarted(body) => (Some(body.turn_id), None, None),
         Payload::ReasoningEmitted(body) => (Some(body.turn_id), None, None),

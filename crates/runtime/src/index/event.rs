@@ -1,13 +1,16 @@
 //! One event as the index sees it.
 
 use r1_event::payload::Typed;
-use r1_event::side_record::Erase;
+use r1_event::side_record::{Erase, RunContext};
 use r1_event::{Kind, Payload, Record, Seq, UnixNanos, Version, projection, v1};
 use r1_protocol::data::{
     ApprovalRequested, ApprovalResolved, ApprovalTimedOut, ArtifactCreated, ArtifactUpdated, AssistantToolCallProposed,
     CostTick, EventData, GapRunDisconnected, PolicyModelRewrote, PolicyToolBlocked, RedactionApplied, RunHandedOver,
     RunReleased, RunStarted, SessionInterrupted, TaskUpdated, ToolEditApplied, ToolFileWriteApplied, UserAttachment,
 };
+
+use crate::control::prune::context_of;
+use crate::control::redact::pairing_ids;
 
 /// Types that change something which is kept. All others, deltas and chunks first of all, are passed over
 /// without being read.
@@ -61,6 +64,8 @@ pub(super) struct Left {
     pub(super) call_id: Option<String>,
     /// Whether it belongs to a turn; of a failed attempt, whether it was the turn's last.
     pub(super) in_turn: bool,
+    /// Of a run's first event: where the run belongs.
+    pub(super) context: Option<RunContext>,
 }
 
 /// Where a record stands; `None` if its header cannot be read.
@@ -109,11 +114,19 @@ impl Event {
                 type_name: erase.type_name.clone(),
                 call_id: erase.call_id.clone(),
                 in_turn: erase.turn_id.is_some(),
+                context: erase.context.clone(),
             },
-            (None, payload) => Left {
-                type_name: projection::type_of(place.version, place.kind, payload.as_ref()).into_owned(),
-                ..Left::default()
-            },
+            // It is to be erased, and nobody did so yet: what the record of that will keep.
+            (None, payload) => {
+                let decoded = payload.as_ref().and_then(|bytes| Payload::decode(place.kind, bytes).ok());
+                let (turn_id, call_id, _) = decoded.map_or((None, None, None), pairing_ids);
+                Left {
+                    type_name: projection::type_of(place.version, place.kind, payload.as_ref()).into_owned(),
+                    call_id,
+                    in_turn: turn_id.is_some(),
+                    context: context_of(record),
+                }
+            }
         };
         Self::new(place, Said::Erased(left))
     }

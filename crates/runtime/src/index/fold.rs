@@ -11,7 +11,7 @@ use r1_store::{DocumentChange, PageLimit, SharedStore, StoreError};
 use super::approval::{ApprovalEntry, Word};
 use super::artifact::ArtifactEntry;
 use super::drawer::Drawer;
-use super::event::{Event, Place};
+use super::event::{Event, Place, Said};
 use super::origin;
 use super::run::{Opening, Prompt, RunEntry};
 use super::task::TaskEntry;
@@ -161,14 +161,14 @@ impl<'a> Fold<'a> {
     /// A run whose first event was pruned or erased.
     async fn without_beginning(&self, run: &RunId, event: &Event) -> Result<RunEntry, StoreError> {
         let started_at = self.store.run(run).await?.map_or(event.at, |summary| summary.started_at);
-        let mut context = None;
-        for record in self.store.side_records(run).await? {
-            match record {
-                SideRecord::Prune(prune) => context = Some(prune.context.clone()),
-                SideRecord::Erase(erase) if erase.seq == Seq::FIRST => context = context.or(erase.context),
-                SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
-            }
+        if let (Seq::FIRST, Said::Erased(left)) = (event.seq, &event.said) {
+            return Ok(RunEntry::of_context(run, event, started_at, left.context.clone().unwrap_or_default()));
         }
+        let beside = self.store.side_records(run).await?;
+        let context = beside.iter().rev().find_map(|record| match record {
+            SideRecord::Prune(prune) => Some(prune.context.clone()),
+            SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+        });
         Ok(RunEntry::of_context(run, event, started_at, context.unwrap_or_default()))
     }
 

@@ -11,7 +11,7 @@ mod stage;
 #[allow(dead_code, reason = "the table of all benchmarks, of which each uses a part")]
 #[path = "../../../store/benches/log/table.rs"]
 mod table;
-#[allow(dead_code, reason = "the world of the tests, of which a benchmark needs a part")]
+#[allow(dead_code, clippy::new_ret_no_self, reason = "the world of the tests, of which a benchmark needs a part")]
 #[path = "../../tests/it/support/world.rs"]
 mod world;
 

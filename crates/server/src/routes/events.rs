@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::error::ApiError;
 use crate::query::Query;
 use crate::sse;
+use crate::stream_body;
 
 pub(super) use self::accept::Format;
 pub(super) use self::params::{TYPES, VIEW, last_event_id, types, view};
@@ -91,18 +92,18 @@ async fn stream(app: &App, events: RunEvents, asked: EventsQuery) -> Result<Resp
     }
     let follower = app.streams.hub.follow(events, cursor.first(), wanted).await.map_err(refuse)?;
     let source = stream::RunSource::new(follower, named);
-    Ok(sse::answer(source, app.draining().clone(), app.streams.options.heartbeat))
+    Ok(sse::answer(source, app))
 }
 
 async fn lines(app: &App, events: RunEvents, asked: EventsQuery) -> Result<Response, ApiError> {
     let EventsQuery { cursor, wanted, follow, .. } = asked;
     let body = if follow {
         let follower = app.streams.hub.follow(events, cursor.first(), wanted).await.map_err(refuse)?;
-        Body::from_stream(stream::lines(follower, app.draining().clone()))
+        stream_body::of(stream::lines(follower, app.draining().clone()))
     } else {
         let last = events.end().await.map_err(refuse)?.last_sequence;
         let range = cursor.first()..last.map_or(0, |last| last + 1);
-        Body::from_stream(events.export(range, wanted).inspect(|part| {
+        stream_body::of(events.export(range, wanted).inspect(|part| {
             if let Err(err) = part {
                 tracing::error!(error = %err, "an export broke off");
             }

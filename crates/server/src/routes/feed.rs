@@ -77,7 +77,7 @@ async fn stream(State(app): State<Arc<App>>, query: Query, headers: HeaderMap) -
     let cursor = cursor(&feed, &query, &headers).await?;
     let wanted = wanted(&app, &query).await?.ok_or_else(|| run::not_found(query.text("run_id").unwrap_or_default()))?;
     let source = FeedSource { feed, watch, cursor, wanted, named: query.has("sse_event"), told: true };
-    Ok(sse::answer(source, app.draining().clone(), app.streams.options.heartbeat))
+    Ok(sse::answer(source, &app))
 }
 
 /// The place that a request names. What a client that comes back had last is later than where it began.

@@ -27,7 +27,7 @@ async fn run_at(app: &App, path: &RunPath) -> Result<RunId, ApiError> {
     if let Some(task) = &path.task_id {
         let shown = app.index.run(run.as_str()).await?;
         let own = shown.and_then(|run| run.task_id);
-        if !own.is_some_and(|own| bare(&own) == bare(task)) {
+        if own.is_none_or(|own| bare(&own) != bare(task)) {
             return Err(run::not_found(&path.run_id));
         }
     }

@@ -10,43 +10,52 @@ const RETRY: u32 = 2000;
 
 /// Lines that go out as one piece.
 #[derive(Debug, Default)]
-pub(crate) struct Frames(Vec<u8>);
+pub(crate) struct Frames {
+    bytes: Vec<u8>,
+    events: u64,
+}
 
 impl Frames {
     /// What every stream begins with.
     pub(super) fn opening(&mut self) {
-        let _ = write!(self.0, "retry: {RETRY}\n: open\n\n");
+        let _ = write!(self.bytes, "retry: {RETRY}\n: open\n\n");
     }
 
     /// One event. `name` makes it an event of that name, where a client asked for it.
     pub(crate) fn event(&mut self, id: impl Display, name: Option<&str>, envelope: &[u8]) {
-        self.0.reserve(envelope.len() + 64);
-        let _ = write!(self.0, "id: {id}\n");
+        self.events += 1;
+        self.bytes.reserve(envelope.len() + 64);
+        let _ = writeln!(self.bytes, "id: {id}");
         // A foreign log may have any text as a type; one with a line break would be taken for lines of ours.
         if let Some(name) = name.filter(|name| !name.contains(['\n', '\r', '\0'])) {
-            let _ = write!(self.0, "event: {name}\n");
+            let _ = writeln!(self.bytes, "event: {name}");
         }
-        self.0.extend_from_slice(b"data: ");
-        self.0.extend_from_slice(envelope);
-        self.0.extend_from_slice(b"\n\n");
+        self.bytes.extend_from_slice(b"data: ");
+        self.bytes.extend_from_slice(envelope);
+        self.bytes.extend_from_slice(b"\n\n");
     }
 
     /// A place without an event: moves the client's cursor along.
     pub(crate) fn place(&mut self, id: impl Display) {
-        let _ = write!(self.0, "id: {id}\n\n");
+        let _ = write!(self.bytes, "id: {id}\n\n");
     }
 
     /// A line that clients ignore.
     pub(crate) fn comment(&mut self, text: &str) {
-        let _ = write!(self.0, ": {text}\n\n");
+        let _ = write!(self.bytes, ": {text}\n\n");
+    }
+
+    /// How many events are in it.
+    pub(super) const fn events(&self) -> u64 {
+        self.events
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.bytes.is_empty()
     }
 
     pub(super) fn into_bytes(self) -> Bytes {
-        self.0.into()
+        self.bytes.into()
     }
 }
 

@@ -16,5 +16,4 @@ mod sse;
 mod table;
 
 pub(crate) use bytes::the_bytes_are_the_same_everywhere;
-pub(crate) use desk::Desk;
 pub(crate) use feed::every_reader_gets_every_event;

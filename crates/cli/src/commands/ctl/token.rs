@@ -54,6 +54,10 @@ pub(crate) struct Create {
 
 /// List tokens
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 ctl token list
+  r1 ctl token list --json | jq -r .name")]
 pub(crate) struct List {
     /// Print one JSON object per token
     #[arg(long)]
@@ -62,6 +66,9 @@ pub(crate) struct List {
 
 /// Make a token worthless
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 ctl token revoke dashboard")]
 pub(crate) struct Revoke {
     /// Its name or id
     #[arg(value_name = "TOKEN")]
@@ -70,6 +77,9 @@ pub(crate) struct Revoke {
 
 /// Replace the operator's token; the old one is refused from now on
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 ctl token rotate")]
 pub(crate) struct Rotate {}
 
 pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, CliError> {

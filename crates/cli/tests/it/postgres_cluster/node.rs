@@ -94,7 +94,7 @@ async fn serve(home: &Path, store: &str) -> (Child, String) {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let said = lines.next_line().await.unwrap().expect("it says where it listens");
+    let said = lines.next_line().await.unwrap().unwrap();
     let said: Value = serde_json::from_str(&said).unwrap();
     (child, said["url"].as_str().unwrap().to_owned())
 }

@@ -36,7 +36,7 @@ pub(super) fn table() -> Vec<Route> {
             .answers::<Object<NodeHealth>>(StatusCode::OK),
         Route::get("/metrics", Cap::Read, metrics)
             .summary("Figures in the text form of Prometheus")
-            .answer(StatusCode::OK, Content::Other("text/plain")),
+            .answer(StatusCode::OK, Content::Other("application/openmetrics-text")),
         Route::get("/v1/daemon", Cap::Write, daemon)
             .summary("The process that serves")
             .answers::<Object<Daemon>>(StatusCode::OK),

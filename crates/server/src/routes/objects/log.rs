@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
@@ -22,6 +21,7 @@ use crate::access::Cap;
 use crate::app::App;
 use crate::error::ApiError;
 use crate::query::{Param, Query, Shape};
+use crate::stream_body;
 
 const CBORSEQ: &str = "application/cbor-seq";
 const NDJSON: &str = "application/x-ndjson";
@@ -52,7 +52,7 @@ async fn log(State(app): State<Arc<App>>, path: RunPath, query: Query) -> Result
     // Ends with the log, or when nobody takes the pieces any more.
     tokio::task::spawn_blocking(move || write(&Log::Stored(stored), format, pieces));
     let body = stream::unfold(body, |mut body| async move { body.recv().await.map(|piece| (piece, body)) });
-    let mut response = Response::new(Body::from_stream(body));
+    let mut response = Response::new(stream_body::of(body));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(mime));
     headers.insert(CONTENT_DISPOSITION, attachment(&name));

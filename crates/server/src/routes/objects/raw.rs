@@ -25,6 +25,7 @@ use super::range::Wanted;
 use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::error::ApiError;
+use crate::stream_body;
 
 pub(super) async fn raw(
     State(app): State<Arc<App>>,
@@ -84,7 +85,7 @@ async fn body(app: &App, digest: Digest, range: Range<u64>) -> Result<Body, ApiE
     // Small bodies are checked before anything is answered.
     match pieces.next().await {
         None => Ok(Body::empty()),
-        Some(Ok(first)) => Ok(Body::from_stream(stream::iter([Ok(first)]).chain(pieces))),
+        Some(Ok(first)) => Ok(stream_body::of(stream::iter([Ok(first)]).chain(pieces))),
         Some(Err(err)) => Err(ApiError::internal(&err)),
     }
 }

@@ -42,7 +42,7 @@ async fn resolve(
     };
     let approval = app.index.approval(approval_id).await?.ok_or_else(unknown)?;
     if let Some(task) = ids.get("task_id")
-        && !approval.task_id.as_deref().is_some_and(|own| bare(own) == bare(task))
+        && approval.task_id.as_deref().is_none_or(|own| bare(own) != bare(task))
     {
         return Err(unknown());
     }

@@ -29,7 +29,6 @@ pub(super) fn table() -> Vec<Route> {
             .body::<PatchTask>()
             .answers::<Object<Task>>(StatusCode::OK)
             .answer_of(answer::task),
-        Route::delete("/hecate/v1/tasks/{task_id}", Cap::Write, delete).summary("Refused: logs only grow"),
         Route::post("/hecate/v1/tasks/{task_id}/start", Cap::Write, start)
             .summary("Releases the held run of a task, or begins again after the last")
             .answers::<Object<Run>>(StatusCode::OK)
@@ -51,12 +50,6 @@ async fn change(
 ) -> Result<Response, ApiError> {
     let effect = task::change(&app.engine, &task_id(ids.id("task_id")?), wanted, &caller.for_control()).await?;
     answer::task(app, effect).await
-}
-
-async fn delete() -> ApiError {
-    ApiError::append_only("a task cannot be deleted: its runs are logs, which only grow")
-        .with_status(StatusCode::METHOD_NOT_ALLOWED)
-        .hint("remove the events of old runs with `r1 prune`")
 }
 
 async fn start(State(app): State<Arc<App>>, ids: PathIds, caller: Caller) -> Result<Response, ApiError> {

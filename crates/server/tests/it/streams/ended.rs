@@ -26,7 +26,7 @@ async fn a_stream_ends_after_the_last_event_and_says_so() {
     let server = Server::start().await;
     let mut desk = Desk::new(&server.store).await;
     let mut stream = Sse::open(&format!("{}{}", server.url, desk.path()), None).await;
-    let (seen, ()) = tokio::join!(stream.to_end(), async {
+    let (seen, ()) = tokio::join!(stream.until_end(), async {
         desk.chatter(5).await;
         desk.finish().await;
     });
@@ -82,8 +82,8 @@ async fn a_server_that_drains_sends_its_clients_elsewhere() {
     run.event().await.unwrap();
     feed.event().await.unwrap();
     server.app.draining().cancel();
-    assert_eq!(run.to_end().await.1.as_deref(), Some("moved"));
-    assert_eq!(feed.to_end().await.1.as_deref(), Some("moved"));
+    assert_eq!(run.until_end().await.1.as_deref(), Some("moved"));
+    assert_eq!(feed.until_end().await.1.as_deref(), Some("moved"));
 }
 
 #[tokio::test]
@@ -93,7 +93,7 @@ async fn a_store_that_goes_away_breaks_the_stream_off_with_a_code() {
     let mut stream = Sse::open(&format!("{}{}", server.url, desk.path()), None).await;
     stream.event().await.unwrap();
     server.store.close().await.unwrap();
-    let last = stream.to_end().await.1.unwrap();
+    let last = stream.until_end().await.1.unwrap();
     assert!(last.starts_with("error "), "{last}");
 }
 

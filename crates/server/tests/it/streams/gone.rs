@@ -47,7 +47,7 @@ async fn ep_24_an_erased_event_keeps_its_place_id_and_type_and_names_its_redacti
                 assert_eq!(after, before, "all else is as it was");
             }
         }
-        let (streamed, _) = Sse::open(&format!("{}{}", server.url, desk.path()), None).await.to_end().await;
+        let (streamed, _) = Sse::open(&format!("{}{}", server.url, desk.path()), None).await.until_end().await;
         let streamed: Vec<Value> =
             streamed.iter().map(|event| serde_json::from_str(event.data.as_ref().unwrap()).unwrap()).collect();
         assert_eq!(streamed, after);

@@ -86,7 +86,7 @@ impl Sse {
     }
 
     /// All events until the end, and the last comment.
-    pub(crate) async fn to_end(&mut self) -> (Vec<Block>, Option<String>) {
+    pub(crate) async fn until_end(&mut self) -> (Vec<Block>, Option<String>) {
         let (mut events, mut last) = (Vec::new(), None);
         while let Some(block) = self.block().await {
             last = block.comments.last().cloned().or(last);

@@ -222,8 +222,8 @@ async fn filters_views_and_dialects_are_the_same_in_every_form() {
         assert_eq!(renamed["data"][0]["data"]["model_call_index"], 2, "turn 1 is call 2");
     }
     let url = format!("{}{path}?types=turn.*&dialect=model_call&sse_event=type", server.url);
-    let (events, _) = Sse::open(&url, None).await.to_end().await;
+    let (events, _) = Sse::open(&url, None).await.until_end().await;
     assert_eq!(events[0].event.as_deref(), Some("model.call.started"));
-    let (plain, _) = Sse::open(&format!("{}{path}", server.url), None).await.to_end().await;
+    let (plain, _) = Sse::open(&format!("{}{path}", server.url), None).await.until_end().await;
     assert!(plain.iter().all(|event| event.event.is_none()), "else onmessage would not hear of unknown types");
 }

@@ -45,9 +45,9 @@ impl TestWorld {
             Arc::new(Edit::new(root.clone())),
             Arc::new(FileWrite::new(root.clone())),
             Arc::new(MultiEdit::new(root)),
-            TestTool::new("echo", Act::Echo),
-            TestTool::new("wait", Act::Wait(self.begun.clone(), self.go_on.clone())),
-            TestTool::new("act", Act::Command),
+            TestTool::shared("echo", Act::Echo),
+            TestTool::shared("wait", Act::Wait(self.begun.clone(), self.go_on.clone())),
+            TestTool::shared("act", Act::Command),
         ]
     }
 }
@@ -87,7 +87,7 @@ struct TestTool {
 }
 
 impl TestTool {
-    fn new(name: &str, act: Act) -> Arc<dyn Tool> {
+    fn shared(name: &str, act: Act) -> Arc<dyn Tool> {
         let spec = ToolSpec {
             name: name.into(),
             kind: ToolKind::Builtin,
