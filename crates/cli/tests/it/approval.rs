@@ -29,8 +29,8 @@ turns:
   - text: Done.
 ";
 
-/// A run that this process works on and that waits for a person.
-async fn waiting(sandbox: &Sandbox) -> (RunId, JoinHandle<()>) {
+/// A run that will edit a file once a person allows it, and that nobody works on yet.
+pub(crate) async fn wanted(sandbox: &Sandbox) -> (RunId, Engine) {
     let workspace = sandbox.path("project");
     fs::create_dir(&workspace).unwrap();
     fs::write(workspace.join("note.txt"), "hello\n").unwrap();
@@ -63,6 +63,12 @@ async fn waiting(sandbox: &Sandbox) -> (RunId, JoinHandle<()>) {
         ..NewRun::default()
     };
     let run = create(&engine, new, true, &Caller::default()).await.unwrap();
+    (run, engine)
+}
+
+/// A run that this process works on and that waits for a person.
+async fn waiting(sandbox: &Sandbox) -> (RunId, JoinHandle<()>) {
+    let (run, engine) = wanted(sandbox).await;
     let worked = run.clone();
     let task = tokio::spawn(async move {
         engine.work(&worked, Claim::default(), CancellationToken::new()).await.unwrap();

@@ -1,6 +1,7 @@
 //! Commands against a daemon: what they ask, and what they make of its answers.
 
 mod fake;
+mod real;
 
 use r1_protocol::example;
 use r1_protocol::registry;

@@ -27,7 +27,7 @@ turns:
 ";
 
 /// A collector that keeps what it hears.
-struct Collector {
+pub(crate) struct Collector {
     url: String,
     heard: Arc<Heard>,
     task: tokio::task::JoinHandle<()>,
@@ -44,7 +44,7 @@ struct Heard {
 }
 
 impl Collector {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let heard = Arc::new(Heard::default());
         let routes = Router::new().route("/v1/traces", post(traces)).route("/v1/metrics", post(metrics));
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -54,13 +54,13 @@ impl Collector {
         Self { url, heard, task }
     }
 
-    fn settings(&self) -> TelemetrySettings {
+    pub(crate) fn settings(&self) -> TelemetrySettings {
         let mut settings = TelemetrySettings::new(&self.url).unwrap();
         settings.span_delay = Duration::from_millis(10);
         settings
     }
 
-    fn spans(&self) -> Vec<Span> {
+    pub(crate) fn spans(&self) -> Vec<Span> {
         self.heard.spans.lock().unwrap().clone()
     }
 

@@ -7,3 +7,4 @@ mod node;
 mod patches;
 mod tasks;
 mod telling;
+mod trace;
