@@ -160,6 +160,9 @@ async fn ep_30_a_log_of_starling_is_served_one_to_one_and_stays_as_it_is() {
             assert_eq!(event["session_id"], Value::Null, "{event}");
             assert!(event["run_id"].as_str().unwrap().starts_with("run_"), "{event}");
         }
+        let first: Value = serde_json::from_str(&events[0]).unwrap();
+        let served_as = format!("/hecate/v1/runs/{}/events", first["run_id"].as_str().unwrap());
+        assert_eq!(lines(&server, &served_as).await, events, "by the id that it is served with");
         assert_eq!(store.read(&id, Seq::FIRST, PageLimit::BULK).await.unwrap(), records, "{id}");
         served += 1;
     }
