@@ -78,7 +78,9 @@ async fn a_daemons_run_is_listed_approved_and_followed_to_its_end() {
         let ended = sandbox.r1(&["cancel", "last", "--url", url]);
         assert!(ended.code == 0 && ended.stderr.contains("had ended already"), "{}", ended.stderr);
         sandbox.r1(&["send", "last", "more", "--url", url]).fails(2, "");
-        fs::write(sandbox.home().join("token"), "r1t_wrong").unwrap();
-        sandbox.r1(&["tail", "last", "--url", url]).fails(2, "does not know this token");
+        let other = sandbox.path("other-token");
+        fs::write(&other, format!("r1t_{}", "x".repeat(43))).unwrap();
+        let tail = ["tail", "last", "--url", url, "--token-file", other.to_str().unwrap()];
+        sandbox.r1(&tail).fails(2, "does not know this token");
     });
 }

@@ -38,14 +38,12 @@ async fn a_log_is_exported_lossless_in_both_formats() {
 async fn a_log_may_be_compressed_on_its_way() {
     let server = Server::start().await;
     let run = server.finished_run(DONE).await;
-    for format in ["ndjson", "cborseq"] {
-        let path = format!("/hecate/v1/runs/{run}/log?format={format}");
-        let request = server.request(reqwest::Method::GET, &path).header("accept-encoding", "gzip");
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.headers()["content-encoding"], "gzip");
-        let bytes = answer.bytes().await.unwrap();
-        assert_eq!(bytes[..2], [0x1f, 0x8b], "it comes whole");
-    }
+    let path = format!("/hecate/v1/runs/{run}/log?format=ndjson");
+    let request = server.request(reqwest::Method::GET, &path).header("accept-encoding", "gzip");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+    let bytes = answer.bytes().await.unwrap();
+    assert_eq!(bytes[..2], [0x1f, 0x8b], "it comes whole");
 }
 
 #[tokio::test]
