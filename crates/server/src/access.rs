@@ -1,6 +1,6 @@
 //! Who comes in, and what they may.
 //!
-//! [`Access::admit`] is called before anything of a request is read. In this order: no token in the URL, a
+//! `Access::admit` is called before anything of a request is read. In this order: no token in the URL, a
 //! `Host` that is ours, an `Origin` that is ours or allowed, then who it is: by the socket that it came
 //! through, by a bearer token, or by the cookie of a browser session. Whether that is enough is for the row of
 //! the route to say (`routes/gate.rs`).

@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// A name by which this server is reached, beside localhost; repeatable
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,
-    /// An origin whose pages may use the API, such as https://ui.example.org; repeatable
+    /// An origin whose pages may use the API, such as `https://ui.example.org`; repeatable
     #[arg(long, value_name = "ORIGIN", value_parser = origin)]
     allow_origin: Vec<String>,
     /// Read the operator's token from this file instead of the home's
