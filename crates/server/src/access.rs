@@ -120,7 +120,7 @@ impl Access {
                 ApiError::unauthorized("only bearer tokens are accepted").hint("send `Authorization: Bearer r1t_…`")
             );
         }
-        if self.operator.is(token).map_err(|err| ApiError::internal(&err))? {
+        if self.operator.is(token) {
             return Ok(self.operator_as(Via::Http, headers));
         }
         match tokens::find(&self.store, token).await? {

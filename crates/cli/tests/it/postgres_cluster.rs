@@ -9,7 +9,6 @@ mod reader;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -116,7 +115,6 @@ async fn make_task(doors: &[node::Door], place: &Path, number: usize) -> String 
             assert!(status.is_server_error() || status == 409 || status == 429, "{status}: {answer}");
         }
         assert!(attempt < 1_000, "no node makes task {number}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     unreachable!("there is always another attempt")
 }

@@ -165,6 +165,13 @@ impl From<api::Budget> for Budget {
     }
 }
 
+impl From<Budget> for api::Budget {
+    fn from(budget: Budget) -> Self {
+        let Budget { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct } = budget;
+        Self { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct }
+    }
+}
+
 /// How a run's programs are to be confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

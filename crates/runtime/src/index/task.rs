@@ -1,6 +1,6 @@
 //! Tasks as the index keeps them.
 
-use r1_protocol::api::{self, RunStatus, Task};
+use r1_protocol::api::{RunStatus, Task};
 use r1_protocol::data::{Object, TaskUpdated};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -133,17 +133,12 @@ impl TaskEntry {
             run_count: self.run_count,
             priority: self.priority.unwrap_or(first.priority),
             tags: self.tags.unwrap_or(first.tags),
-            budget: self.budget.map(|(_, budget)| served(budget)).unwrap_or_default(),
+            budget: self.budget.map(|(_, budget)| budget.into()).unwrap_or_default(),
             cost_micros_usd: self.cost_micros_usd,
             created_at: r1_event::UnixNanos(first.created_at).into(),
             updated_at: r1_event::UnixNanos(self.updated_at).into(),
         })
     }
-}
-
-fn served(budget: Budget) -> api::Budget {
-    let Budget { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct } = budget;
-    api::Budget { micros_usd, input_tokens, output_tokens, turns, wall_clock_ms, warning_pct }
 }
 
 impl Entry for TaskEntry {

@@ -80,15 +80,22 @@ impl OperatorToken {
         Ok(read(path)?.0)
     }
 
-    pub(super) fn is(&self, token: &str) -> Result<bool, OperatorTokenError> {
+    /// Whether this is the token. While the file cannot be read no token is; the log says why.
+    pub(super) fn is(&self, token: &str) -> bool {
         match &self.0 {
-            Source::Given(known) => Ok(known.is_of(token)),
+            Source::Given(known) => known.is_of(token),
             Source::File { path, seen } => {
                 let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
                 if Some(seen.stamp) != stamp(path).ok() {
-                    *seen = read(path)?.1;
+                    match read(path) {
+                        Ok((_, now)) => *seen = now,
+                        Err(err) => {
+                            tracing::error!(cause = %err, "the operator's token cannot be read");
+                            return false;
+                        }
+                    }
                 }
-                Ok(seen.token.is_of(token))
+                seen.token.is_of(token)
             }
         }
     }
@@ -182,10 +189,10 @@ mod tests {
         let (known, minted) = OperatorToken::load_or_mint(&path).unwrap();
         let minted = minted.unwrap();
         assert!(minted.starts_with("r1t_") && minted.len() == 4 + 43, "{minted}");
-        assert!(known.is(&minted).unwrap() && !known.is("r1t_").unwrap());
+        assert!(known.is(&minted) && !known.is("r1t_"));
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{minted}\n"));
         let (again, none) = OperatorToken::load_or_mint(&path).unwrap();
-        assert!(none.is_none() && again.is(&minted).unwrap());
+        assert!(none.is_none() && again.is(&minted));
         #[cfg(unix)]
         assert_eq!(std::os::unix::fs::MetadataExt::mode(&fs::metadata(&path).unwrap()) & 0o777, 0o600);
     }
@@ -196,8 +203,19 @@ mod tests {
         let path = dir.path().join("token");
         let (known, old) = OperatorToken::load_or_mint(&path).unwrap();
         let new = OperatorToken::rotate(&path).unwrap();
-        assert!(known.is(&new).unwrap());
-        assert!(!known.is(&old.unwrap()).unwrap());
+        assert!(known.is(&new));
+        assert!(!known.is(&old.unwrap()));
+    }
+
+    #[test]
+    fn a_damaged_file_admits_nobody_until_it_is_mended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("token");
+        let (known, old) = OperatorToken::load_or_mint(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(!known.is(&old.unwrap()));
+        let (_, new) = OperatorToken::load_or_mint(&path).unwrap();
+        assert!(known.is(&new.unwrap()));
     }
 
     #[cfg(unix)]

@@ -4,6 +4,7 @@ use r1_event::RunId;
 use r1_protocol::RunFacts;
 use r1_runtime::resolve::{ResolveError, resolve};
 
+use super::RunPath;
 use crate::app::App;
 use crate::error::ApiError;
 
@@ -17,6 +18,18 @@ pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
     // Only the index knows the ids under which logs of Starling are served.
     let found = app.index.find(given).await.map_err(|err| ApiError::internal(&err))?;
     found.ok_or_else(|| not_found(given))
+}
+
+/// The run that a path names; one of another task is not found.
+pub(crate) async fn at(app: &App, path: &RunPath) -> Result<RunId, ApiError> {
+    let run = find(app, &path.run_id).await?;
+    if let Some(task) = &path.task_id {
+        let shown = app.index.run(run.as_str()).await?;
+        if !is_task(shown.and_then(|run| run.task_id).as_deref(), task) {
+            return Err(not_found(&path.run_id));
+        }
+    }
+    Ok(run)
 }
 
 /// A path names a run by its whole id: what is short for something today may be for something else tomorrow.
@@ -33,8 +46,12 @@ pub(crate) fn is_of_task(facts: &RunFacts, task: &str) -> bool {
 
 /// Whether a run's task is the one that a path names.
 pub(crate) fn is_task(own: Option<&str>, task: &str) -> bool {
-    let bare = |id: &str| id.strip_prefix("task_").unwrap_or(id).to_ascii_uppercase();
-    own.is_some_and(|own| bare(own) == bare(task))
+    own.is_some_and(|own| task_id(own) == task_id(task))
+}
+
+/// The task that a path names, as it is written in logs.
+pub(crate) fn task_id(given: &str) -> String {
+    format!("task_{}", given.strip_prefix("task_").unwrap_or(given).to_ascii_uppercase())
 }
 
 /// There is no such run, or none that the path leads to.

@@ -80,8 +80,8 @@ impl Seen {
             request = request.header("last-event-id", cursor);
         }
         let Ok(Ok(response)) = timeout(Duration::from_secs(5), request.send()).await else { return };
+        // Then there is another node.
         if !response.status().is_success() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
             return;
         }
         let (mut stream, mut buffer, mut count) = (response.bytes_stream(), Vec::new(), 0);

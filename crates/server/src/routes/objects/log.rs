@@ -16,7 +16,6 @@ use tokio::sync::mpsc;
 
 use super::super::{Content, Route, RunPath, run};
 use super::disposition::attachment;
-use super::served;
 use crate::access::Cap;
 use crate::app::App;
 use crate::error::ApiError;
@@ -62,8 +61,7 @@ async fn log(State(app): State<Arc<App>>, path: RunPath, query: Query) -> Result
 
 /// The log of the run that a path names.
 pub(super) async fn open(app: &App, path: &RunPath) -> Result<StoredRun, ApiError> {
-    served(app, path).await?;
-    let run = run::find(app, &path.run_id).await?;
+    let run = run::at(app, path).await?;
     StoredRun::open(app.engine.store().clone(), run).await.map_err(|err| ApiError::internal(&err))
 }
 

@@ -13,7 +13,7 @@ use r1_runtime::source::{Log, Progress};
 
 use super::super::{Route, RunPath, run};
 use super::log::open;
-use super::{object, served};
+use super::object;
 use crate::access::Cap;
 use crate::app::App;
 use crate::error::ApiError;
@@ -48,8 +48,7 @@ async fn proof(State(app): State<Arc<App>>, path: RunPath, query: Query) -> Resu
 }
 
 async fn verdict(State(app): State<Arc<App>>, path: RunPath) -> Result<Response, ApiError> {
-    served(&app, &path).await?;
-    let run = run::find(&app, &path.run_id).await?;
+    let run = run::at(&app, &path).await?;
     let checked = check::check_run(app.engine.store(), &run, &app.keyring, Progress::default()).await;
     Ok(object("verdict", Verdict::from(checked.map_err(|err| ApiError::internal(&err))?)))
 }

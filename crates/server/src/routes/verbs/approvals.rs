@@ -9,12 +9,12 @@ use r1_protocol::api::{Approval, Object, ResolveRequest};
 use r1_runtime::agent::command::{Command, Resolution};
 use r1_runtime::control::command::command;
 
-use super::{answer, bare};
+use super::answer;
 use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::routes::{PathIds, Route};
+use crate::routes::{PathIds, Route, run};
 
 pub(super) fn table() -> Vec<Route> {
     let row = |path| {
@@ -42,7 +42,7 @@ async fn resolve(
     };
     let approval = app.index.approval(approval_id).await?.ok_or_else(unknown)?;
     if let Some(task) = ids.get("task_id")
-        && approval.task_id.as_deref().is_none_or(|own| bare(own) != bare(task))
+        && !run::is_task(approval.task_id.as_deref(), task)
     {
         return Err(unknown());
     }

@@ -18,13 +18,13 @@ use r1_runtime::control::command::{CommandError, command};
 use r1_runtime::control::go_on::{self, Changes, Point};
 use r1_runtime::control::task;
 
-use super::{answer, run_at};
+use super::answer;
 use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::{self, Json};
 use crate::error::ApiError;
 use crate::query::{Param, Query, Shape};
-use crate::routes::{Route, RunPath};
+use crate::routes::{Route, RunPath, run};
 
 const ATTACH: [Param; 2] = [
     Param::new("kind", Shape::Word(&attach::KINDS), "What it is; told from its type if not given."),
@@ -84,7 +84,7 @@ async fn tell(
     caller: Caller,
     Json(event): Json<ExternalEvent>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let effect = task::tell(&app.engine, &run, event, &caller.for_control()).await?;
     answer::event(app, effect).await
 }
@@ -95,7 +95,7 @@ async fn say(
     caller: Caller,
     Json(message): Json<MessageRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let MessageRequest { text, client_message_id, artifact_ids } = message;
     if text.trim().is_empty() && artifact_ids.is_empty() {
         return Err(ApiError::invalid("/text", "say something"));
@@ -113,7 +113,7 @@ async fn upload(
     caller: Caller,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let content = body::read(body, app.limits.upload_bytes, app.limits.patience).await?;
     let mime = headers.get(CONTENT_TYPE).and_then(|mime| mime.to_str().ok()).filter(|mime| mime.contains('/'));
     let Some(mime) = mime else {
@@ -133,7 +133,7 @@ async fn cancel(
     caller: Caller,
     Json(request): Json<CancelRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let cancel = Command::Cancel { reason: request.reason.unwrap_or_default(), by: "operator".into() };
     match command(&app.engine, &run, cancel, &caller.for_control()).await {
         Ok(ended) => answer::run(app, ended.effect).await,
@@ -148,7 +148,7 @@ async fn interrupt(
     caller: Caller,
     Json(request): Json<CancelRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let interrupt = Command::Interrupt { reason: request.reason.unwrap_or_default(), by: "operator".into() };
     let stopped = command(&app.engine, &run, interrupt, &caller.for_control()).await?;
     answer::run(app, stopped.effect).await
@@ -160,7 +160,7 @@ async fn retry(
     caller: Caller,
     Json(request): Json<RetryRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let changes = Changes { reason: request.reason, ..Changes::default() };
     let made = go_on::retry(&app.engine, &run, changes, &caller.for_control()).await?;
     answer::run(app, Effect::new(&made, Seq::FIRST)).await
@@ -172,7 +172,7 @@ async fn resume(
     caller: Caller,
     Json(request): Json<ResumeRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let ResumeRequest { checkpoint_id, from_sequence, message, budget, reason } = request;
     let from = match (checkpoint_id, from_sequence) {
         (Some(_), Some(_)) => return Err(ApiError::invalid("/from_sequence", "give it or a checkpoint, not both")),
@@ -197,7 +197,7 @@ async fn fork(
     caller: Caller,
     Json(request): Json<ForkRequest>,
 ) -> Result<Response, ApiError> {
-    let run = run_at(&app, &path).await?;
+    let run = run::at(&app, &path).await?;
     let ForkRequest { at_sequence, message, model, reason } = request;
     let at = seq("/at_sequence", at_sequence)?;
     let changes = Changes { message, model, reason, ..Changes::default() };

@@ -10,12 +10,12 @@ use r1_protocol::api::{NewTask, Object, PatchTask, Run, Task};
 use r1_runtime::control::caller::Effect;
 use r1_runtime::control::task;
 
-use super::{answer, task_id};
+use super::answer;
 use crate::access::{Caller, Cap};
 use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::routes::{PathIds, Route};
+use crate::routes::{PathIds, Route, run};
 
 pub(super) fn table() -> Vec<Route> {
     vec![
@@ -48,11 +48,11 @@ async fn change(
     caller: Caller,
     Json(wanted): Json<PatchTask>,
 ) -> Result<Response, ApiError> {
-    let effect = task::change(&app.engine, &task_id(ids.id("task_id")?), wanted, &caller.for_control()).await?;
+    let effect = task::change(&app.engine, &run::task_id(ids.id("task_id")?), wanted, &caller.for_control()).await?;
     answer::task(app, effect).await
 }
 
 async fn start(State(app): State<Arc<App>>, ids: PathIds, caller: Caller) -> Result<Response, ApiError> {
-    let started = task::start(&app.engine, &task_id(ids.id("task_id")?), &caller.for_control()).await?;
+    let started = task::start(&app.engine, &run::task_id(ids.id("task_id")?), &caller.for_control()).await?;
     answer::run(app, started.effect).await
 }
