@@ -443,6 +443,9 @@ impl From<Refusal> for CliError {
             Refusal::Ended => "go on in a new run with `r1 resume RUN --message TEXT`",
             Refusal::UnknownApproval { .. } | Refusal::ChangedSubject { .. } => "see what waits with `r1 approve`",
             Refusal::Paused => "go on with `r1 resume RUN`",
+            Refusal::NoReason => "give it with --reason TEXT, or with --comment TEXT to an approval",
+            Refusal::NothingToEdit => "to have the gates look again, use `r1 approve APPROVAL --retry`",
+            Refusal::NoOpenRound | Refusal::UnknownDecision { .. } => "see what was decided with `r1 log show RUN`",
             Refusal::HumanOnly
             | Refusal::Recorded
             | Refusal::Superseded
@@ -453,6 +456,7 @@ impl From<Refusal> for CliError {
             | Refusal::UnknownAttachment { .. }
             | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
+            | Refusal::LetsPass { .. }
             | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use r1_receipt::graph::{Graph, Notes};
 
 pub use attempt::{Attempt, Decided, Question, Standing};
+pub(super) use next::{Next, is_retry};
 pub use plan::{PhasePlan, ReviewerSpec};
 
 use self::attempt::Answer;
@@ -161,7 +162,7 @@ impl Phases {
     }
 
     /// Requests for approval that wait, and the decisions they are about.
-    pub(super) fn questions(&self) -> impl Iterator<Item = (&Question, &Standing)> {
+    pub(crate) fn questions(&self) -> impl Iterator<Item = (&Question, &Standing)> {
         let standing = self.attempt.iter().flat_map(|attempt| &attempt.standing);
         standing.filter_map(|standing| Some((standing.question.as_ref().filter(|asked| asked.is_open())?, standing)))
     }

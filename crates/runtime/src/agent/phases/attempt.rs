@@ -105,6 +105,11 @@ impl Attempt {
         self.undecided().is_none() && self.obstacles().next().is_none()
     }
 
+    /// Whether a person ended the round without a step.
+    pub(in crate::agent) const fn is_over(&self) -> bool {
+        self.answer.is_some()
+    }
+
     /// Whether a gate blocks, which the agent may be able to mend.
     pub(super) fn is_blocked(&self) -> bool {
         self.obstacles().any(|(_, decided)| decided.verdict == GateVerdict::Block)
@@ -112,13 +117,6 @@ impl Attempt {
 
     pub(super) fn find_mut(&mut self, boundary: Boundary, gate_id: &str) -> Option<&mut Standing> {
         self.standing.iter_mut().find(|standing| standing.placed.boundary == boundary && standing.placed.gate_id == gate_id)
-    }
-
-    pub(super) fn asked_mut(&mut self, approval_id: &str) -> Option<&mut Question> {
-        self.standing
-            .iter_mut()
-            .filter_map(|standing| standing.question.as_mut())
-            .find(|question| question.approval_id == approval_id)
     }
 }
 

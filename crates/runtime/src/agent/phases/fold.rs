@@ -12,7 +12,6 @@ use super::{Phases, Saved, answer, brief};
 use crate::agent::fold::Place;
 use crate::agent::state::{Phase as Holding, RunState};
 use crate::gate::{Boundary, Earlier, Phase, Transition, Verified, gate_id};
-use crate::model::Block;
 
 impl RunState {
     /// The phases of a run that has them.
@@ -162,7 +161,7 @@ impl Phases {
     fn went_on(&mut self) {
         let Some(attempt) = self.attempt.take() else { return };
         self.blocked.remove(&attempt.transition);
-        if attempt.transition == COMMITS {
+        if leads_to_commit(attempt.transition) {
             let at_exit = |standing: &&super::Standing| standing.placed.boundary.phase() == Phase::Verify;
             let mut looked: Vec<_> = attempt.standing.iter().filter(at_exit).collect();
             looked.sort_by_key(|standing| standing.placed.gate_id == gate_id::COMPOSITE);
@@ -194,7 +193,7 @@ impl Phases {
         self.back_to = None;
         // What does not hold is mended where files may be changed.
         match Transition::new(Phase::Verify, Phase::Execute) {
-            Some(rework) if attempt.transition == COMMITS => self.begin(rework, preset),
+            Some(rework) if leads_to_commit(attempt.transition) => self.begin(rework, preset),
             _ => self.must_brief = true,
         }
     }
@@ -248,6 +247,10 @@ impl Phases {
             self.base = Saved::Done(data::RunCheckpointSaved::read(typed).and_then(|saved| saved.workspace_revision));
         }
     }
+}
+
+fn leads_to_commit(step: Transition) -> bool {
+    step.is_forward() && step.from() == Phase::Verify
 }
 
 fn boundary(decision: &data::GateDecision) -> Option<Boundary> {
