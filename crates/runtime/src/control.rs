@@ -14,5 +14,6 @@ pub mod operator;
 pub mod patches;
 pub mod proof;
 pub mod prune;
+pub mod receipt;
 pub mod redact;
 pub mod view;

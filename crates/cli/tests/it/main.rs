@@ -11,6 +11,7 @@ mod house_keeping;
 mod looking;
 mod patching;
 mod proofs;
+mod receipt;
 mod sandbox;
 mod starling;
 mod support;

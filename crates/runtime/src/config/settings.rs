@@ -39,6 +39,16 @@ pub struct Config {
     pub web_search: Option<WebSearch>,
     /// What is recorded.
     pub record: Record,
+    /// Who signs receipts.
+    pub signing: Signing,
+}
+
+/// Who signs receipts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Signing {
+    /// The key's id, or how it begins; without one the newest agent key signs.
+    pub kid: Option<String>,
 }
 
 /// How runs are carried out.
