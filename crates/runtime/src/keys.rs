@@ -115,7 +115,7 @@ pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
 
 fn mint(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
     let subject = format!("agent:{}", world::new_instance_id()?);
-    let new = manage::NewKey { scope: Scope::Agent, subject, not_after: None };
+    let new = manage::NewKey { scope: Scope::Agent, subject, not_before: None, not_after: None };
     let manage::Made { secret, path, .. } = manage::new(home, new, now)?;
     Ok(AgentKey { secret, minted: Some(path) })
 }

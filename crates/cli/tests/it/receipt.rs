@@ -11,6 +11,12 @@ use crate::support::{OTHER_RUN, RUN, SECRET, Sandbox, finished, log_of, open, pa
 
 const FILE: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B.receipt.json";
 
+/// Makes a key that counts since before the sample's run; gives its id.
+fn make_key(sandbox: &Sandbox, more: &[&str]) -> String {
+    let since = ["key", "new", "--not-before", "2026-01-01T00:00:00Z", "--json"];
+    sandbox.json(&[&since[..], more].concat())["kid"].as_str().unwrap().to_owned()
+}
+
 fn ids(sandbox: &Sandbox, file: &str) -> Vec<String> {
     let receipt: Json = serde_json::from_slice(&fs::read(sandbox.path(file)).unwrap()).unwrap();
     let events = receipt["events"].as_array().unwrap();
@@ -21,6 +27,7 @@ fn ids(sandbox: &Sandbox, file: &str) -> Vec<String> {
 #[test]
 fn a_receipt_is_made_verified_and_shown() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&finished(RUN));
     let made = sandbox.json(&["receipt", "create", "last", "--json"]);
     assert_eq!(made["file"], FILE);
@@ -51,8 +58,7 @@ fn a_receipt_is_made_verified_and_shown() {
 fn a_receipt_needs_nothing_but_the_file_and_a_public_key() {
     let (maker, reader) = (Sandbox::new(), Sandbox::new());
     maker.import(&finished(RUN));
-    maker.ok(&["key", "new", "--scope", "team", "--subject", "team:parser"]);
-    let kid = maker.json(&["key", "list", "--json"])["keys"][0]["kid"].as_str().unwrap().to_owned();
+    let kid = make_key(&maker, &["--scope", "team", "--subject", "team:parser"]);
     maker.ok(&["receipt", "create", "last", "--key", &kid]);
     let file = maker.path(FILE);
     let refused = reader.r1(&["receipt", "verify", text(&file)]);
@@ -88,7 +94,7 @@ fn a_receipt_needs_nothing_but_the_file_and_a_public_key() {
 fn stoke_15_two_homes_with_the_same_log_and_key_make_the_same_bytes() {
     let (one, two) = (Sandbox::new(), Sandbox::new());
     one.import(&finished(RUN));
-    let kid = one.json(&["key", "new", "--json"])["kid"].as_str().unwrap().to_owned();
+    let kid = make_key(&one, &[]);
     one.ok(&["key", "export", &kid, "--private", "-o", "secret.key"]);
     assert_eq!(fs::metadata(one.path("secret.key")).unwrap().permissions().mode() & 0o777, 0o600);
     two.ok(&["key", "import", text(&one.path("secret.key"))]);
@@ -105,6 +111,7 @@ fn stoke_15_two_homes_with_the_same_log_and_key_make_the_same_bytes() {
 #[test]
 fn nothing_is_signed_that_does_not_hold_or_goes_on() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&open(RUN));
     sandbox.r1(&["receipt", "create", "last"]).fails(3, "is open");
     assert!(!sandbox.path(FILE).exists());
@@ -130,6 +137,7 @@ fn stoke_14_a_file_that_cannot_be_read_and_a_wrong_call_end_with_2() {
 #[test]
 fn stoke_18_erasing_leaves_the_ids_and_both_receipts_valid() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&finished(RUN));
     sandbox.ok(&["receipt", "create", RUN, "-o", "old.json"]);
     sandbox.ok(&["redact", RUN, "--seq", "6", "--reason", "leaked key"]);
@@ -148,6 +156,7 @@ fn stoke_18_erasing_leaves_the_ids_and_both_receipts_valid() {
 #[test]
 fn stoke_18_an_open_run_tells_itself_what_its_receipt_needs() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&open(RUN));
     sandbox.ok(&["receipt", "create", RUN, "--partial", "-o", "old.json"]);
     sandbox.ok(&["redact", RUN, "--seq", "4,6", "--reason", "leaked key"]);
@@ -161,6 +170,7 @@ fn stoke_18_an_open_run_tells_itself_what_its_receipt_needs() {
 #[test]
 fn stoke_18_the_receipt_of_a_pruned_run_is_incomplete_and_names_the_same_nodes() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&finished(RUN));
     sandbox.ok(&["receipt", "create", RUN, "-o", "old.json"]);
     sandbox.ok(&["prune", "--run", RUN, "--through", "5"]);
@@ -192,6 +202,7 @@ fn parent(child: &Json, digest: &str) -> Vec<r1_event::Record> {
 #[test]
 fn stoke_19_a_childs_receipt_is_found_through_its_parent_and_a_swapped_one_is_told() {
     let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
     sandbox.import(&finished(RUN));
     sandbox.ok(&["receipt", "create", RUN]);
     let child = sandbox.json(&["receipt", "verify", FILE, "--json"]);
@@ -215,6 +226,16 @@ fn stoke_19_a_childs_receipt_is_found_through_its_parent_and_a_swapped_one_is_to
     assert_eq!(swapped["reason"], "log_mismatch");
     fs::remove_file(sandbox.path(FILE)).unwrap();
     assert_eq!(sandbox.r1(&["receipt", "verify", "parent.json", "--children", "."]).code, 2);
+}
+
+#[test]
+fn a_run_that_is_older_than_the_key_is_told_when_it_is_signed_and_when_it_is_checked() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let made = sandbox.r1(&["receipt", "create", "last"]);
+    assert!(made.code == 0 && made.stderr.contains("key_not_yet_valid"), "{}", made.stderr);
+    let checked = sandbox.json_of(3, &["receipt", "verify", FILE, "--json"]);
+    assert_eq!(checked["reason"], "key_not_yet_valid");
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub struct NewKey {
     pub scope: Scope,
     /// Who holds it.
     pub subject: String,
+    /// Unix seconds from which it counts; from now on unless given.
+    pub not_before: Option<i64>,
     /// Unix seconds until which it counts.
     pub not_after: Option<i64>,
 }
@@ -36,7 +38,8 @@ pub struct Made {
 /// Makes a key and its entry.
 pub fn new(home: &Home, new: NewKey, now: UnixNanos) -> Result<Made, KeysError> {
     let secret = SecretKey::from_seed(world::new_seed()?);
-    let mut entry = Entry::new(&secret.public(), new.scope, new.subject, now.0.div_euclid(1_000_000_000));
+    let since = new.not_before.unwrap_or_else(|| now.0.div_euclid(1_000_000_000));
+    let mut entry = Entry::new(&secret.public(), new.scope, new.subject, since);
     entry.not_after = new.not_after;
     let path = keep_secret(home, &secret, &entry)?;
     Ok(Made { secret, entry, path })
@@ -72,7 +75,7 @@ pub fn export_secret(home: &Home, entry: &Entry) -> Result<Zeroizing<String>, Ke
 /// of it.
 pub fn import(home: &Home, path: &Path, about: NewKey, now: UnixNanos) -> Result<Entry, KeysError> {
     let content = fs::read(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
-    let since = now.0.div_euclid(1_000_000_000);
+    let since = about.not_before.unwrap_or_else(|| now.0.div_euclid(1_000_000_000));
     let described = |public: &_| {
         let mut entry = Entry::new(public, about.scope, about.subject.clone(), since);
         entry.not_after = about.not_after;

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     /// Who holds it, unless the file says so
     #[arg(long, value_name = "WHO", default_value = "agent:imported")]
     subject: String,
+    /// From when it counts, unless the file says so [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    not_before: Option<i64>,
     /// Until when it counts, unless the file says so
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     not_after: Option<i64>,
@@ -35,7 +38,12 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
-    let about = NewKey { scope: args.scope.into(), subject: args.subject.clone(), not_after: args.not_after };
+    let about = NewKey {
+        scope: args.scope.into(),
+        subject: args.subject.clone(),
+        not_before: args.not_before,
+        not_after: args.not_after,
+    };
     context.home.create()?;
     let entry = manage::import(&context.home, &args.file, about, context.now())?;
     if args.json {

@@ -12,7 +12,7 @@ use crate::output::{self, BOLD, DIM, print_json};
 /// Make a signing key
 ///
 /// The private half stays in the home, readable for you alone. Give the public half to whoever is to check your
-/// receipts: `r1 key export`.
+/// receipts: `r1 key export`. To sign runs that ended before, say with --not-before since when it counts.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// Who holds it [default: agent:NAME]
     #[arg(long, value_name = "WHO")]
     subject: Option<String>,
+    /// From when it counts [default: now]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    not_before: Option<i64>,
     /// Until when it counts
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     not_after: Option<i64>,
@@ -35,7 +38,7 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let subject = args.subject.clone().unwrap_or_else(|| format!("agent:{}", environment::user()));
-    let new = NewKey { scope: args.scope.into(), subject, not_after: args.not_after };
+    let new = NewKey { scope: args.scope.into(), subject, not_before: args.not_before, not_after: args.not_after };
     let made = manage::new(&context.home, new, context.now())?;
     if args.json {
         print_json(&to_json(context, &made.entry))?;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use r1_event::RunId;
 use r1_receipt::Withhold;
 use r1_runtime::control::receipt::{self, Created, Request};
-use r1_runtime::keys;
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
+use r1_runtime::{Keyring, keys};
 use r1_store::SharedStore;
 use serde_json::json;
 
@@ -81,6 +81,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     store.close().await?;
     let path = args.output.unwrap_or_else(|| file_name(&run).into());
     save(&path, &created.signed.bytes, args.force)?;
+    if is_older_than_its_key(&context.keyring()?, &created) {
+        output::note("the run ended before the key counts: checked with the keyring it will be key_not_yet_valid");
+    }
     if args.json {
         print_json(&json!({
             "file": path.display().to_string(),
@@ -120,6 +123,13 @@ async fn sign(
     let progress = Progress::default();
     let _ticker = Ticker::start(&progress, "checked");
     Ok(receipt::create(store, request, &key.secret, &context.keyring()?, progress).await?)
+}
+
+/// A key cannot vouch for what was before it, by the dates that the keyring gives it.
+fn is_older_than_its_key(keyring: &Keyring, created: &Created) -> bool {
+    let ended = created.report.run.as_ref().map(|run| run.at.div_euclid(1_000_000_000));
+    let entry = keyring.entries.iter().find(|entry| *entry.kid() == created.signed.key_id);
+    entry.zip(ended).is_some_and(|(entry, ended)| ended < entry.not_before)
 }
 
 /// Makes the receipt of a run that has just ended and keeps it in the home; gives its path and its digest.
