@@ -61,6 +61,7 @@ const PROMISED: [(&str, &str); 41] = [
     ("GET", "{run}/approvals"),
     ("GET", "{run}/artifacts"),
     ("POST", "{run}/artifacts"),
+    ("GET", "{run}/receipt"),
     ("GET", "{run}/log"),
     ("GET", "{run}/proof"),
     ("GET", "{run}/verdict"),
