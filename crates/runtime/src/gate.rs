@@ -14,6 +14,9 @@ mod outcome;
 mod phase;
 mod preset;
 
+/// The version of the gates: another one may judge otherwise.
+pub const VERSION: &str = "1";
+
 pub use check::evaluate;
 pub use context::{Base, Criterion, Earlier, GateContext, ModelName, Reviewer, Rules, Verified};
 pub use outcome::{Outcome, Reason};

@@ -1,6 +1,5 @@
 //! One gate: all that it may look at, and the events that its answer becomes.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use r1_event::{Payload, payload};
@@ -9,14 +8,14 @@ use r1_protocol::json;
 use r1_store::{BlobError, SharedStore};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
-use tokio_util::sync::CancellationToken;
 
-use super::runner::Runner;
+use super::Engine;
 use crate::agent::{GATE_EVIDENCE, PhasePlan, ReviewerSpec, RunSpec, RunState};
 use crate::emit::Emission;
 use crate::gate::{
     self, Base, Criterion, GateContext, GateRule, ModelName, Outcome, Placed, Reason, Reviewer, Rules, Transition,
 };
+use crate::tool::ToolContext;
 
 /// The most that the model is told of what a gate saw.
 const MAX_EXCERPT: usize = 4_000;
@@ -42,20 +41,25 @@ struct Frame {
 
 impl Job {
     /// The gate of this round; `None` if there is no such round any more.
-    pub(super) fn new(runner: &Runner<'_>, round: u64, gate: &Placed, cancel: CancellationToken) -> Option<Self> {
-        let state = &runner.state;
+    pub(super) fn new(
+        engine: &Engine,
+        state: &RunState,
+        tools: ToolContext,
+        round: u64,
+        gate: &Placed,
+    ) -> Option<Self> {
         let (frame, rule) = Frame::new(state, round, gate)?;
         let (phases, plan) = (state.phases.as_ref()?, state.spec.phases.as_ref()?);
         let transition = phases.attempt()?.transition;
-        let snapshots = || runner.engine.snapshots.clone();
+        let snapshots = || engine.snapshots.clone();
         let base = phases.base().map(|revision| Base::Snapshot { snapshots: snapshots(), revision: revision.into() });
         let criteria = plan.criteria.iter().zip(1..);
         let context = GateContext {
             preset: Arc::new(plan.preset.clone()),
-            workspace: PathBuf::from(runner.workspace.root()),
+            workspace: tools.workspace.root().to_owned(),
             base: base.unwrap_or(Base::Empty),
-            sandbox: runner.sandbox.clone(),
-            redactor: runner.engine.redactor.as_ref().clone(),
+            sandbox: tools.sandbox,
+            redactor: tools.redactor.as_ref().clone(),
             rules: Rules {
                 policy: state.spec.policy.clone(),
                 mode: state.spec.approval,
@@ -65,13 +69,13 @@ impl Job {
             declared: phases.declared().to_vec(),
             criteria: criteria.map(|(command, n)| Criterion { id: format!("ac-{n}"), command: command.clone() }).collect(),
             author: ModelName { provider: state.provider.clone(), model: state.model.clone() },
-            reviewer: reviewer(runner, plan),
+            reviewer: reviewer(engine, plan),
             earlier: phases.earlier().to_vec(),
             commit_message: phases.commit_message().map(Into::into),
             verified: phases.verified().cloned(),
-            cancel,
+            cancel: tools.cancel,
         };
-        Some(Self { frame, rule, transition, context, store: runner.engine.store.clone() })
+        Some(Self { frame, rule, transition, context, store: engine.store.clone() })
     }
 
     /// Asks the gate, keeps what it saw, and gives the events that tell of it.
@@ -187,11 +191,11 @@ fn failed(outcome: Outcome) -> Outcome {
     Outcome { verdict: GateVerdict::Escalate, reason: Reason::GateError, score: None, ..outcome }
 }
 
-fn reviewer(runner: &Runner<'_>, plan: &PhasePlan) -> Option<Reviewer> {
+fn reviewer(engine: &Engine, plan: &PhasePlan) -> Option<Reviewer> {
     let ReviewerSpec { provider, model } = plan.reviewer.clone()?;
     let spec = RunSpec { provider, ..RunSpec::default() };
     // One that cannot be reached reviews nothing, and the gate says that nobody did.
-    let provider = runner.engine.world.provider(&spec).ok()?;
+    let provider = engine.world.provider(&spec).ok()?;
     Some(Reviewer { provider, model, max_output_tokens: MAX_REVIEW_TOKENS })
 }
 

@@ -78,7 +78,6 @@ pub(super) struct Runner<'e> {
 }
 
 struct Task {
-    id: Id,
     cancel: CancellationToken,
 }
 
@@ -306,14 +305,17 @@ impl<'e> Runner<'e> {
                     Work::Event(Box::new(checkpoint(at_sequence, workspace_revision)))
                 })
             }
-            Effect::Gate { round, gate } => match gate::Job::new(self, *round, gate, cancel.clone()) {
-                Some(job) => self.tasks.spawn(async move { Work::Decision(job.run().await) }),
-                None => return,
-            },
+            Effect::Gate { round, gate } => {
+                let context = self.context(cancel.clone());
+                match gate::Job::new(self.engine, &self.state, context, *round, gate) {
+                    Some(job) => self.tasks.spawn(async move { Work::Decision(job.run().await) }),
+                    None => return,
+                }
+            }
             Effect::Delay { .. } => return,
         };
         self.names.insert(handle.id(), effect.clone());
-        self.under_way.insert(effect, Task { id: handle.id(), cancel });
+        self.under_way.insert(effect, Task { cancel });
     }
 
     fn model_call(&self) -> impl Future<Output = Answered> + Send + 'static {
