@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 52] = [
     &[],
     &["demo"],
     &["init"],
