@@ -437,6 +437,7 @@ impl From<OrderError> for CliError {
             OrderError::Config(err) => err.into(),
             OrderError::Provider(err) => err.into(),
             OrderError::Net(err) => err.into(),
+            err @ OrderError::Gates(_) => worded(err).hint("see the gates that count with `r1 gate show`"),
             err @ OrderError::NoProvider => {
                 let known = ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
                 worded(err).hint(format!(

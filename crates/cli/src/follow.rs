@@ -326,7 +326,7 @@ impl Screen {
             (Some((Kind::RunCancelled, _)), None) => Exit::Aborted,
             (Some((_, code)), _) => match code.as_str() {
                 "budget_exceeded" => Exit::Budget,
-                "policy_denied" => Exit::Aborted,
+                "policy_denied" | "gate_refused" => Exit::Aborted,
                 _ => Exit::Failed,
             },
             (None, None) => Exit::Open,

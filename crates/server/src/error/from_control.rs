@@ -154,7 +154,7 @@ impl From<OrderError> for ApiError {
             OrderError::Provider(_) => {
                 Self::invalid("/provider", message).hint("set its key where the server runs, or use another provider")
             }
-            err @ OrderError::Net(_) => Self::internal(&err),
+            err @ (OrderError::Net(_) | OrderError::Gates(_)) => Self::internal(&err),
         }
     }
 }

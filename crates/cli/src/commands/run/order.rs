@@ -7,7 +7,7 @@ use std::sync::Arc;
 use r1_event::RunId;
 use r1_runtime::config::Config;
 use r1_runtime::control::create::{Attachment, create};
-use r1_runtime::control::order::{self, Work};
+use r1_runtime::control::order::{self, PhaseWish, Work};
 use r1_runtime::machine::Variables;
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::Scenario;
@@ -44,10 +44,12 @@ impl Order {
             scenario: args.scenario.as_deref().map(scenario).transpose()?,
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
             unattended,
+            phases: args.phases.then(|| PhaseWish { gates: args.gates.clone(), criteria: args.accept.clone() }),
             ..order::Order::new(Work::Agent(prompt(&args.prompt)?), workspace)
         };
         let variables: Variables = Arc::new(environment::variable);
         order.model(&config, &variables)?;
+        order.phase_plan(&config)?;
         Ok(Self {
             order,
             config,
