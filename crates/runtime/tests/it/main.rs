@@ -9,6 +9,7 @@ mod index;
 mod kill;
 mod mcp;
 mod net;
+mod phases;
 mod provider;
 mod receipt;
 mod redaction;
