@@ -9,15 +9,15 @@
 //! task go on. Nothing here writes events or knows of a run; whoever asks records the answer.
 
 mod check;
+mod command;
 mod context;
+mod detect;
 mod outcome;
 mod phase;
 mod preset;
+mod tree;
 
-/// The version of the gates: another one may judge otherwise.
-pub const VERSION: &str = "1";
-
-pub use check::evaluate;
+pub use check::{GATE_VERSION, evaluate};
 pub use context::{Base, Criterion, Earlier, GateContext, ModelName, Reviewer, Rules, Verified};
 pub use outcome::{Outcome, Reason};
 pub use phase::{Boundary, NotAPlace, Phase, Side, Transition};

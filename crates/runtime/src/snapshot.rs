@@ -62,21 +62,12 @@ impl Snapshots {
 
     /// Brings a saved workspace back, into an empty directory.
     pub async fn restore(&self, revision: &str, into: &Path) -> Result<(), SnapshotError> {
-        let unknown = || SnapshotError::Unknown { revision: revision.into() };
-        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
-        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hex(key) || !is_hex(tree) {
-            return Err(unknown());
-        }
-        let repository = self.root.join(format!("{key}.git"));
-        if !repository.exists() {
-            return Err(unknown());
-        }
+        let (repository, tree) = self.locate(revision)?;
         std::fs::create_dir_all(into)?;
         let index = into.join(".r1-restore-index");
         let failed = |message| SnapshotError::Git { message };
         let restore = async {
-            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", tree]).run().await?;
+            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", &tree]).run().await?;
             git(&repository, into)
                 .env("GIT_INDEX_FILE", &index)
                 .args(["checkout-index", "--all", "--force"])
@@ -86,6 +77,18 @@ impl Snapshots {
         let restored = restore.await.map_err(failed);
         let _ = std::fs::remove_file(&index);
         restored.map(drop)
+    }
+
+    /// The repository that a saved workspace is in, and its tree there.
+    pub(crate) fn locate(&self, revision: &str) -> Result<(PathBuf, String), SnapshotError> {
+        let unknown = || SnapshotError::Unknown { revision: revision.into() };
+        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
+        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex(key) || !is_hex(tree) {
+            return Err(unknown());
+        }
+        let repository = self.root.join(format!("{key}.git"));
+        if repository.exists() { Ok((repository, tree.to_owned())) } else { Err(unknown()) }
     }
 
     fn repository(&self, workspace: &Path) -> PathBuf {

@@ -122,7 +122,7 @@ impl Frame {
             transition: attempt.transition.to_string(),
             phase: gate.boundary.phase().to_string(),
             boundary: gate.boundary.side().as_str().into(),
-            gate_version: gate::VERSION.into(),
+            gate_version: gate::GATE_VERSION.into(),
             threshold: rule.threshold,
             blocker: rule.blocker,
             preset: plan.preset.name.clone(),
@@ -172,7 +172,7 @@ impl Frame {
 /// The events of a gate whose task broke down.
 pub(super) fn defect(state: &RunState, round: u64, gate: &Placed) -> Vec<Emission> {
     let Some((frame, rule)) = Frame::new(state, round, gate) else { return Vec::new() };
-    let inputs = json!({ "gate": rule.id, "version": gate::VERSION });
+    let inputs = json!({ "gate": rule.id, "version": gate::GATE_VERSION });
     let outcome = Outcome {
         verdict: GateVerdict::Escalate,
         reason: Reason::GateError,
