@@ -156,11 +156,11 @@ impl Order {
     /// How the task goes through its phases, if it does and its gates can be read.
     pub fn phase_plan(&self, config: &Config) -> Result<Option<PhasePlan>, OrderError> {
         let Some(PhaseWish { gates, criteria }) = &self.phases else { return Ok(None) };
-        let preset = Preset::load(&self.workspace, gates.as_deref())?;
+        let repository = self.workspace.ancestors().find(|directory| directory.join(".git").exists());
+        let preset = Preset::load(repository.unwrap_or(&self.workspace), gates.as_deref())?;
         let reviewer = config.gates.reviewer.as_ref().map(|name| config.reviewer(name)).transpose()?;
         let reviewer = reviewer.map(|(provider, model)| ReviewerSpec { provider, model });
-        let is_git = is_git(&self.workspace);
-        Ok(Some(PhasePlan { preset, reviewer, criteria: criteria.clone(), is_git }))
+        Ok(Some(PhasePlan { preset, reviewer, criteria: criteria.clone(), is_git: repository.is_some() }))
     }
 
     /// Who is to be asked, if it can be reached; what there is no need of is not looked at.
@@ -312,15 +312,10 @@ pub fn usual_prompt(project: &Path, workspace: &Path, spec: &RunSpec) -> String 
         workspace: &workspace.to_string_lossy(),
         platform: &format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         date: &date,
-        is_git: is_git(project),
+        is_git: project.ancestors().any(|directory| directory.join(".git").exists()),
         network: spec.sandbox.network,
         instructions: instructions.as_deref(),
     })
-}
-
-/// Whether a directory is in a git repository.
-fn is_git(directory: &Path) -> bool {
-    directory.ancestors().any(|directory| directory.join(".git").exists())
 }
 
 /// Why what is wanted cannot be had.

@@ -27,9 +27,7 @@ impl RunState {
 
     /// Takes over from the run that this one goes on from. What a task changed before is still its change.
     pub(in crate::agent) fn continue_phases(&mut self, source: &Self) {
-        if let (Some(phases), Some(earlier)) = (&mut self.phases, &source.phases)
-            && self.workspace_path == source.workspace_path
-        {
+        if let (Some(phases), Some(earlier)) = (&mut self.phases, &source.phases) {
             phases.base = earlier.base.clone();
         }
     }
