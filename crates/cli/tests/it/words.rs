@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 45] = [
     &[],
     &["demo"],
     &["init"],
@@ -23,6 +23,10 @@ const COMMANDS: [&[&str]; 41] = [
     &["patch", "apply"],
     &["patch", "reject"],
     &["patch", "revert"],
+    &["gate"],
+    &["gate", "init"],
+    &["gate", "show"],
+    &["gate", "run"],
     &["runs"],
     &["tail"],
     &["log"],
@@ -60,8 +64,9 @@ fn every_command_explains_itself() {
 #[test]
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
-    for command in
-        COMMANDS.iter().filter(|command| !matches!(command, [] | ["log"] | ["patch"] | ["ctl"] | ["ctl", "token"]))
+    for command in COMMANDS
+        .iter()
+        .filter(|command| !matches!(command, [] | ["log"] | ["patch"] | ["gate"] | ["ctl"] | ["ctl", "token"]))
     {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");
