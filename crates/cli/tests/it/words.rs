@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 45] = [
+const COMMANDS: [&[&str]; 56] = [
     &[],
     &["demo"],
     &["init"],
@@ -36,6 +36,17 @@ const COMMANDS: [&[&str]; 45] = [
     &["log", "import"],
     &["log", "proof"],
     &["log", "checkpoint"],
+    &["receipt"],
+    &["receipt", "create"],
+    &["receipt", "verify"],
+    &["receipt", "show"],
+    &["key"],
+    &["key", "new"],
+    &["key", "list"],
+    &["key", "show"],
+    &["key", "export"],
+    &["key", "import"],
+    &["key", "revoke"],
     &["prune"],
     &["redact"],
     &["serve"],
@@ -64,10 +75,9 @@ fn every_command_explains_itself() {
 #[test]
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
-    for command in COMMANDS
-        .iter()
-        .filter(|command| !matches!(command, [] | ["log"] | ["patch"] | ["gate"] | ["ctl"] | ["ctl", "token"]))
-    {
+    for command in COMMANDS.iter().filter(|command| {
+        !matches!(command, [] | ["log"] | ["patch"] | ["gate"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
+    }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");
     }
