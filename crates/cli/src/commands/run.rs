@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
-use crate::output;
+use crate::output::{self, DIM};
 use crate::workshop::Workshop;
 
 /// Let an agent work on a task, in sight
@@ -116,11 +116,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let run = order.place(&workshop).await?;
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
-    carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
+    carry_out(context, workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }
 
 /// Works on a run in sight of the user until it ends, and says how it ended.
 pub(super) async fn carry_out(
+    context: &Context,
     workshop: Workshop,
     run: &RunId,
     message: Option<String>,
@@ -129,6 +130,10 @@ pub(super) async fn carry_out(
     let prints_result = follow.look.is_none();
     let followed =
         follow::work(&workshop, run, Claim { by_operator: true, message, caller: ask::caller() }, follow).await?;
+    let ended = workshop.engine.store().head(run).await?.is_some_and(|head| head.terminal.is_some());
+    if ended {
+        sign(context, &workshop, run, prints_result).await;
+    }
     workshop.close().await?;
     match (prints_result, followed.result) {
         (true, Some(line)) => output::print_line(&line)?,
@@ -136,6 +141,15 @@ pub(super) async fn carry_out(
         (false, _) => next_steps(followed.exit),
     }
     Ok(followed.exit)
+}
+
+/// Makes the receipt of a run that has ended. That there is none changes nothing about how the run ended.
+async fn sign(context: &Context, workshop: &Workshop, run: &RunId, quietly: bool) {
+    match super::receipt::keep(context, workshop.engine.store(), run).await {
+        Ok((_, digest)) if !quietly => output::note(&format!("{DIM}receipt {digest}{DIM:#}")),
+        Ok(_) => {}
+        Err(err) => output::print_error(&err),
+    }
 }
 
 /// What to try next, for a person who watches.
