@@ -1,5 +1,7 @@
 //! Failures as a person reads them: what happened, why, and what to do next. Worded once, here.
 
+mod gate;
+
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -362,12 +364,6 @@ impl From<RebuildError> for CliError {
 impl From<receipt::ReadError> for CliError {
     fn from(err: receipt::ReadError) -> Self {
         worded(err)
-    }
-}
-
-impl From<receipt::PolicyError> for CliError {
-    fn from(err: receipt::PolicyError) -> Self {
-        worded(err).hint("give `default`, `strict`, `fast` or a file like .stoke/gates.yaml")
     }
 }
 

@@ -19,6 +19,9 @@ mod tree;
 
 pub use check::{GATE_VERSION, evaluate};
 pub use context::{Base, Criterion, Earlier, GateContext, ModelName, Reviewer, Rules, Verified};
+pub use detect::detected_command;
 pub use outcome::{Outcome, Reason};
 pub use phase::{Boundary, NotAPlace, Phase, Side, Transition};
-pub use preset::{Composite, GateRule, NotApplicable, Placed, Preset, PresetError, Scope, gate_id};
+pub use preset::{
+    Composite, GateRule, NotApplicable, Placed, Preset, PresetError, PresetSource, Scope, decimal, gate_id,
+};

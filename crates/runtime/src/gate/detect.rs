@@ -5,8 +5,20 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::preset::gate_id;
+
+/// What the gate of this name runs in a project if its preset does not say; `None` if the project shows nothing.
+#[must_use]
+pub fn detected_command(id: &str, project: &Path) -> Option<String> {
+    match id {
+        gate_id::TESTS => tests(project),
+        gate_id::LINT => lint(project),
+        _ => None,
+    }
+}
+
 /// The command that runs the tests, if the project shows one.
-pub(super) fn tests(workspace: &Path) -> Option<String> {
+fn tests(workspace: &Path) -> Option<String> {
     let has = |name: &str| workspace.join(name).exists();
     if has("Cargo.toml") {
         return Some("cargo test".into());
@@ -24,7 +36,7 @@ pub(super) fn tests(workspace: &Path) -> Option<String> {
 }
 
 /// The command that runs the linter, if the project shows one.
-pub(super) fn lint(workspace: &Path) -> Option<String> {
+fn lint(workspace: &Path) -> Option<String> {
     let has = |name: &str| workspace.join(name).exists();
     if has("Cargo.toml") {
         return Some("cargo clippy --all-targets --message-format=short".into());

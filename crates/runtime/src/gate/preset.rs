@@ -4,6 +4,7 @@ mod builtin;
 mod error;
 mod file;
 mod load;
+mod template;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,6 +16,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::phase::{Boundary, Transition};
 pub use error::PresetError;
+pub use file::decimal;
+pub use load::PresetSource;
 
 /// The names of the built-in gates. Others need a `command`, and places to stand at.
 pub mod gate_id {

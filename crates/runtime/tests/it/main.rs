@@ -5,6 +5,7 @@
 mod coverage;
 mod engine;
 mod files;
+mod gate;
 mod index;
 mod kill;
 mod mcp;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Found, Question};
 use crate::gate::outcome::Reason;
+use crate::gate::preset::decimal;
 
 pub(super) fn check(question: &Question<'_>) -> Result<Found, String> {
     let composite = &question.context.preset.composite;
@@ -32,10 +33,4 @@ pub(super) fn check(question: &Question<'_>) -> Result<Found, String> {
     let score = u64::try_from(sum / weights).unwrap_or(0).min(1000);
     let _ = writeln!(evidence, "mean {score}, needed {}", question.rule.threshold);
     Ok(Found { excluded, ..Found::score(score, Reason::CompositeBelow, evidence) })
-}
-
-/// A weight as the file has it.
-fn decimal(thousandths: u64) -> String {
-    let text = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use super::findings::files;
 use super::{Found, Question, commands, share};
-use crate::gate::detect;
+use crate::gate::detect::detected_command;
 use crate::gate::outcome::Reason;
+use crate::gate::preset::gate_id;
 
 pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let workspace = &question.context.workspace;
-    let Some(line) = question.rule.command.clone().or_else(|| detect::lint(workspace)) else {
+    let Some(line) = question.rule.command.clone().or_else(|| detected_command(gate_id::LINT, workspace)) else {
         let why = "there is no linter: set `command` of the gate `lint`";
         return Ok(Found::escalate(Reason::NotConfigured, why));
     };

@@ -9,7 +9,7 @@ use r1_protocol::data::ToolKind;
 use serde_json::Value;
 
 use super::{Found, Question};
-use crate::gate::detect;
+use crate::gate::detect::detected_command;
 use crate::gate::outcome::Reason;
 use crate::gate::phase::{Phase, Side};
 use crate::gate::preset::gate_id;
@@ -70,7 +70,7 @@ fn intended(question: &Question<'_>) -> Vec<(String, Subject)> {
         Phase::Execute => intended.push(("edit".into(), Subject::Edit { paths: context.declared.clone() })),
         Phase::Verify => {
             let tests = context.preset.rule(gate_id::TESTS).and_then(|rule| rule.command);
-            intended.extend(tests.or_else(|| detect::tests(&context.workspace)).map(shell));
+            intended.extend(tests.or_else(|| detected_command(gate_id::TESTS, &context.workspace)).map(shell));
             intended.extend(context.criteria.iter().map(|criterion| shell(criterion.command.clone())));
         }
         Phase::Commit => {

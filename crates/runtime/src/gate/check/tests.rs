@@ -3,12 +3,13 @@
 use super::counts::{Counts, count};
 use super::{Found, Question, share};
 use crate::gate::command::{self, End, Ran};
-use crate::gate::detect;
+use crate::gate::detect::detected_command;
 use crate::gate::outcome::Reason;
+use crate::gate::preset::gate_id;
 
 pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let context = question.context;
-    let line = question.rule.command.clone().or_else(|| detect::tests(&context.workspace));
+    let line = question.rule.command.clone().or_else(|| detected_command(gate_id::TESTS, &context.workspace));
     if line.is_none() && context.criteria.is_empty() {
         let why = "there is no test command: set `command` of the gate `tests`, or give acceptance criteria";
         return Ok(Found::escalate(Reason::NotConfigured, why));

@@ -219,6 +219,13 @@ fn share(Thousandths(value): Thousandths, what: &str) -> Result<u64, String> {
     if value <= 1000 { Ok(value) } else { Err(format!("`{what}` must be from 0 to 1")) }
 }
 
+/// A number of a preset as its file has it.
+#[must_use]
+pub fn decimal(thousandths: u64) -> String {
+    let text = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A number of the file, a thousand times.
 #[derive(Clone, Copy, Debug)]
 struct Thousandths(u64);
@@ -277,7 +284,6 @@ impl Serialize for Thousandths {
             return serializer.serialize_u64(self.0 / 1000);
         }
         // The nearest number of the machine is read back as these decimals: there are at most 15 digits.
-        let text = format!("{}.{:03}", self.0 / 1000, self.0 % 1000);
-        serializer.serialize_f64(text.parse().map_err(serde::ser::Error::custom)?)
+        serializer.serialize_f64(decimal(self.0).parse().map_err(serde::ser::Error::custom)?)
     }
 }

@@ -1,5 +1,6 @@
 //! Where presets are, and reading them.
 
+use std::fmt;
 use std::fs::{self, File as Opened};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -9,28 +10,71 @@ use serde_json::Value;
 use super::file::File;
 use super::{Preset, PresetError};
 
-/// Where a project keeps what it wants of R1's gates.
-pub(crate) const DIRECTORY: &str = ".stoke";
-/// The preset that counts, below it.
-pub(crate) const CHOSEN: &str = "gates.yaml";
-/// Presets that can be chosen, below it.
+/// Presets that can be chosen, below [`Preset::DIRECTORY`].
 const PRESETS: &str = "gates.d";
 
 /// No preset is longer.
 const MOST_BYTES: u64 = 1 << 20;
 
+/// Where a preset is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PresetSource {
+    /// In a file, which may turn out to be missing or broken.
+    File(PathBuf),
+    /// It comes with R1.
+    Builtin(String),
+}
+
+impl fmt::Display for PresetSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Builtin(name) => write!(f, "built-in preset `{name}`"),
+        }
+    }
+}
+
+impl PresetSource {
+    /// Reads it.
+    pub fn load(&self) -> Result<Preset, PresetError> {
+        match self {
+            Self::File(path) => Preset::read(path),
+            Self::Builtin(name) => Preset::builtin(name).ok_or_else(|| PresetError::Unknown { name: name.clone() }),
+        }
+    }
+}
+
 impl Preset {
+    /// Where a project keeps what it wants of R1's gates.
+    pub const DIRECTORY: &'static str = ".stoke";
+
+    /// The preset that the project has chosen, below [`Self::DIRECTORY`].
+    pub const CHOSEN: &'static str = "gates.yaml";
+
     /// The preset that counts for a project: the one that is asked for by name or path; else what the project
     /// itself has chosen in `.stoke/gates.yaml`; else `default`. A name is looked for in `.stoke/gates.d/` and
     /// then among the built-in ones.
     pub fn load(repo: &Path, choice: Option<&str>) -> Result<Self, PresetError> {
-        let directory = repo.join(DIRECTORY);
-        let chosen = directory.join(CHOSEN);
-        match choice {
-            None if is_there(&chosen) => Self::read(&chosen),
-            None => Self::named(&directory, "default"),
-            Some(choice) if is_path(choice) => Self::read(Path::new(choice)),
-            Some(choice) => Self::named(&directory, choice),
+        Self::find(repo, choice)?.load()
+    }
+
+    /// Where [`Self::load`] finds it.
+    pub fn find(repo: &Path, choice: Option<&str>) -> Result<PresetSource, PresetError> {
+        let directory = repo.join(Self::DIRECTORY);
+        let chosen = directory.join(Self::CHOSEN);
+        let name = match choice {
+            None if is_there(&chosen) => return Ok(PresetSource::File(chosen)),
+            Some(choice) if is_path(choice) => return Ok(PresetSource::File(choice.into())),
+            None => "default",
+            Some(choice) => choice,
+        };
+        let path = directory.join(PRESETS).join(format!("{name}.yaml"));
+        if is_there(&path) {
+            Ok(PresetSource::File(path))
+        } else if Self::BUILTIN.contains(&name) {
+            Ok(PresetSource::Builtin(name.to_owned()))
+        } else {
+            Err(PresetError::Unknown { name: name.to_owned() })
         }
     }
 
@@ -64,14 +108,6 @@ impl Preset {
     pub fn to_yaml(&self) -> String {
         // A preset is text, numbers and lists: there is nothing that could fail.
         serde_saphyr::to_string(&File::of(self)).unwrap_or_default()
-    }
-
-    fn named(directory: &Path, name: &str) -> Result<Self, PresetError> {
-        let path: PathBuf = directory.join(PRESETS).join(format!("{name}.yaml"));
-        if is_there(&path) {
-            return Self::read(&path);
-        }
-        Self::builtin(name).ok_or_else(|| PresetError::Unknown { name: name.to_owned() })
     }
 }
 
