@@ -1,6 +1,7 @@
 //! `r1 gate`: what must hold before work goes on.
 
 mod init;
+mod overrule;
 mod run;
 mod show;
 
@@ -12,12 +13,13 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// Prepare, show and try the gates of a project
+/// Prepare, show, try and override the gates of a project
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Init(init::Args),
     Show(show::Args),
     Run(Box<run::Args>),
+    Override(overrule::Args),
 }
 
 pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, CliError> {
@@ -25,6 +27,7 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Init(args) => init::run(&args),
         Command::Show(args) => show::run(&args),
         Command::Run(args) => run::run(*args, context).await,
+        Command::Override(args) => overrule::run(args, context).await,
     }
 }
 

@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 56] = [
+const COMMANDS: [&[&str]; 57] = [
     &[],
     &["demo"],
     &["init"],
@@ -27,6 +27,7 @@ const COMMANDS: [&[&str]; 56] = [
     &["gate", "init"],
     &["gate", "show"],
     &["gate", "run"],
+    &["gate", "override"],
     &["runs"],
     &["tail"],
     &["log"],
