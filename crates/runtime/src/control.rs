@@ -1,6 +1,8 @@
 //! What can be done with runs: one module per verb, for every surface alike.
 
+pub mod append;
 pub mod attach;
+pub mod beacon;
 pub mod caller;
 pub mod check;
 pub mod checkpoint;

@@ -1,4 +1,4 @@
-//! Operator runs: what happens to a run whose own log is closed, in short runs of their own.
+//! Operator runs: what people do outside of agent runs, or to one whose log is closed, in short runs of their own.
 
 use r1_event::payload::{RunCompleted, RunStarted};
 use r1_event::side_record::EventRef;
@@ -23,8 +23,8 @@ pub(crate) const OPERATOR: &str = "operator";
 /// What to write down.
 #[derive(Debug)]
 pub struct OperatorRun {
-    /// The run that it happened to.
-    pub about: RunId,
+    /// What it happened to.
+    pub about: About,
     /// What was asked for, in a line.
     pub goal: String,
     /// Why.
@@ -33,13 +33,24 @@ pub struct OperatorRun {
     pub events: Vec<Emission>,
 }
 
+/// What an operator run is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A run, whose log is closed.
+    Run(RunId),
+    /// A directory: what is known there.
+    Workspace(String),
+    /// Neither.
+    Nothing,
+}
+
 /// The place in the log of another run that an operator run begins after.
 #[derive(Debug, Deserialize)]
 struct Parent {
     run_id: String,
 }
 
-/// Writes an operator run, whole and sealed, and says where its events are. The run that it is about is
+/// Writes an operator run, whole and sealed, and says where its events are. A run that it is about is
 /// not touched.
 pub async fn write(
     store: &SharedStore,
@@ -124,24 +135,38 @@ pub(crate) fn run_started(first: &Record) -> Option<RunStarted> {
 }
 
 async fn started(store: &SharedStore, new: &OperatorRun, owner: &str) -> Result<RunStarted, StoreError> {
-    let no_run = || StoreError::NoRun { run: new.about.clone() };
-    let head = store.head(&new.about).await?.ok_or_else(no_run)?;
-    let first = store.read(&new.about, Seq::FIRST, PageLimit::ONE).await?;
-    let side_records = store.side_records(&new.about).await?;
-    let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
-    let last = head.next.get() - 1;
-    Ok(RunStarted {
+    let started = RunStarted {
         goal: new.goal.clone(),
         provider_id: "none".into(),
         model_id: "none".into(),
         app_version: env!("CARGO_PKG_VERSION").into(),
         run_kind: Some(OPERATOR.into()),
+        instance_id: Some(owner.into()),
+        ..RunStarted::default()
+    };
+    Ok(match &new.about {
+        About::Run(run) => started_about(store, run, started).await?,
+        About::Workspace(path) => {
+            let workspace = json::to_raw(&json!({ "path": path, "mode": "none" }));
+            RunStarted { workspace: Some(workspace), ..started }
+        }
+        About::Nothing => started,
+    })
+}
+
+async fn started_about(store: &SharedStore, run: &RunId, started: RunStarted) -> Result<RunStarted, StoreError> {
+    let no_run = || StoreError::NoRun { run: run.clone() };
+    let head = store.head(run).await?.ok_or_else(no_run)?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let side_records = store.side_records(run).await?;
+    let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
+    let last = head.next.get() - 1;
+    Ok(RunStarted {
         task_id: facts.task_id,
         session_id: facts.session_id,
         workspace: first.first().and_then(run_started).and_then(|started| started.workspace),
-        parent: Some(json::to_raw(&json!({ "run_id": new.about.as_str(), "seq": last }))),
-        instance_id: Some(owner.into()),
-        ..RunStarted::default()
+        parent: Some(json::to_raw(&json!({ "run_id": run.as_str(), "seq": last }))),
+        ..started
     })
 }
 

@@ -179,6 +179,8 @@ impl From<TaskError> for ApiError {
             TaskError::Create(err) => err.into(),
             TaskError::Command(err) => err.into(),
             TaskError::GoOn(err) => err.into(),
+            TaskError::History(err) => err.into(),
+            err @ TaskError::Ledger(_) => Self::internal(&err),
             TaskError::Operator(err) => err.into(),
             TaskError::Store(err) => err.into(),
         }

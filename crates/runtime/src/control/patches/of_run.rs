@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::super::caller::{Caller, Effect};
 use super::super::check::blocking;
 use super::super::command::{CommandError, command};
-use super::super::operator::{self, OPERATOR, OperatorError, OperatorRun};
+use super::super::operator::{self, About, OPERATOR, OperatorError, OperatorRun};
 use super::{Done, PatchError, Request, apply, index, reject, revert};
 use crate::agent::command::{Command, Recorded, Refusal, with_actor};
 use crate::agent::{Call, RunState};
@@ -135,7 +135,7 @@ async fn write(
         Emission { payload, ..event }
     };
     let new = OperatorRun {
-        about: run.clone(),
+        about: About::Run(run.clone()),
         goal,
         reason: redactor.text(&request.reason).into_owned(),
         events: events.into_iter().map(told).collect(),
