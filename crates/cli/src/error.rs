@@ -501,6 +501,7 @@ impl From<Refusal> for CliError {
             | Refusal::UnknownAttachment { .. }
             | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
+            | Refusal::MemoryMoved
             | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)

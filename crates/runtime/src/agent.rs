@@ -25,6 +25,7 @@ mod fold;
 mod mint;
 mod plan;
 pub(crate) mod refused;
+mod remember;
 mod state;
 
 pub use budget::{Axis, Spent};

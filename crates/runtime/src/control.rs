@@ -16,6 +16,7 @@ pub mod feed;
 pub mod go_on;
 pub mod import;
 pub mod list;
+pub mod memory;
 pub mod operator;
 pub mod order;
 pub mod patches;

@@ -24,6 +24,7 @@ pub mod keys;
 pub mod location;
 pub mod machine;
 pub mod mcp;
+pub mod memory;
 pub mod model;
 pub mod net;
 pub mod patch;

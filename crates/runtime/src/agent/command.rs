@@ -185,6 +185,9 @@ pub enum Refusal {
         /// The type given.
         type_name: String,
     },
+    /// What a write was worked out from is no longer there.
+    #[error("the memory was written meanwhile; look again")]
+    MemoryMoved,
     /// An event names a blob in another way than by its digest.
     #[error("`{blob}` does not name a blob; the digest of its content does, in hex")]
     NotABlob {
@@ -221,7 +224,7 @@ pub fn respond(
         }
         Command::Update(changes) => vec![update(state, changes, actor)?],
         Command::Record { events } => {
-            let events = events.iter().map(|event| record(event, actor)).collect::<Result<_, _>>()?;
+            let events = events.iter().map(|event| record(state, event, actor)).collect::<Result<_, _>>()?;
             return Ok(Response { events, answer: 0 });
         }
     };
@@ -468,15 +471,18 @@ fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
     })
 }
 
-fn record(recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
+fn record(state: &RunState, recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
     let Recorded { type_name, data, blobs } = recorded;
-
     if r1_event::projection::reserved_for(type_name).is_some() {
         return Err(Refusal::Reserved { type_name: type_name.clone() });
     }
     let digest = |blob: &String| blob.parse().map_err(|_| Refusal::NotABlob { blob: blob.clone() });
     let blobs = blobs.iter().map(digest).collect::<Result<_, _>>()?;
-    let payload = with_actor(Payload::Typed(data::typed(type_name, data)), actor);
+    let typed = data::typed(type_name, data);
+    if data::MemoryWrite::read(&typed).is_some_and(|write| !state.memory.admits(&write)) {
+        return Err(Refusal::MemoryMoved);
+    }
+    let payload = with_actor(Payload::Typed(typed), actor);
     Ok(Emission { payload, blobs })
 }
 

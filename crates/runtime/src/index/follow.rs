@@ -12,12 +12,13 @@ use super::approval::ApprovalEntry;
 use super::artifact::ArtifactEntry;
 use super::drawer::Entry;
 use super::fold::Fold;
+use super::memory::Remembered;
 use super::run::{Prompt, RunEntry};
 use super::task::TaskEntry;
 
 /// What the documents mean. Raise it with every change of what is kept or how it is found: the whole index
 /// is then made again.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Where it is kept how far the index is.
 const COLLECTION: &str = "index";
@@ -143,6 +144,7 @@ impl Index {
             TaskEntry::COLLECTION,
             ApprovalEntry::COLLECTION,
             ArtifactEntry::COLLECTION,
+            Remembered::COLLECTION,
         ];
         let mut changes: Vec<_> =
             kept.into_iter().map(|collection| DocumentChange::Clear { collection: collection.into() }).collect();

@@ -36,6 +36,7 @@ impl From<Refusal> for ApiError {
             | Refusal::OtherDecision { .. }
             | Refusal::OtherText { .. }
             | Refusal::NoModel
+            | Refusal::MemoryMoved
             | Refusal::NotABlob { .. } => Self::conflict(message),
         }
     }
