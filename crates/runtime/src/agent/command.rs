@@ -111,6 +111,18 @@ pub struct Recorded {
     pub blobs: Vec<String>,
 }
 
+impl Recorded {
+    /// An event that was worked out here, for whoever writes the run; `None` if it is of a kind of its own.
+    pub(crate) fn of(emission: Emission) -> Option<Self> {
+        let Payload::Typed(typed) = emission.payload else { return None };
+        Some(Self {
+            type_name: typed.r#type,
+            data: r1_protocol::json::from_raw(&typed.data),
+            blobs: emission.blobs.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "refusal", rename_all = "snake_case")]

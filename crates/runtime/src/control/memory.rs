@@ -7,7 +7,6 @@ use std::path::Path;
 
 use r1_event::{Payload, RunId, Seq};
 use r1_protocol::data::{EventData, MemoryBy, MemoryWrite};
-use r1_protocol::json;
 use r1_store::{PageLimit, SharedStore, StoreError};
 
 use super::caller::{Caller, Effect};
@@ -285,7 +284,8 @@ async fn write(
             None => None,
         };
         let access = Access { tier, key, by: &MemoryBy::Operator, call_id: None };
-        let events = vec![recorded(write_event(access, old.as_ref(), value, held.as_ref()))];
+        let event = write_event(access, old.as_ref(), value, held.as_ref());
+        let events = Recorded::of(event).into_iter().collect();
         match command(engine, run, Command::Record { events }, caller).await {
             Ok(answer) => return Ok(answer.effect),
             // The agent was faster: what is under the key now is looked at again.
@@ -296,14 +296,6 @@ async fn write(
             Err(err) => return Err(err.into()),
         }
     }
-}
-
-fn recorded(Emission { payload, blobs }: Emission) -> Recorded {
-    let (type_name, data) = match &payload {
-        Payload::Typed(typed) => (typed.r#type.to_string(), json::from_raw(&typed.data)),
-        _ => (String::new(), serde_json::Value::Null),
-    };
-    Recorded { type_name, data, blobs: blobs.iter().map(ToString::to_string).collect() }
 }
 
 async fn record(

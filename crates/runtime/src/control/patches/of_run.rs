@@ -107,7 +107,7 @@ pub async fn act(
             moved.effect = write(engine, run, goal, request, events, caller).await?;
             return Ok(moved);
         }
-        let record = Command::Record { events: events.into_iter().filter_map(recorded).collect() };
+        let record = Command::Record { events: events.into_iter().filter_map(Recorded::of).collect() };
         match command(engine, run, record, caller).await {
             Ok(answer) => {
                 moved.effect = Some(answer.effect);
@@ -143,15 +143,6 @@ async fn write(
     let key = engine.key().cloned();
     let places = operator::write(engine.store(), new, engine.instance(), key, request.now, caller).await?;
     Ok(places.first().map(|place| Effect::new(&place.run_id, place.seq)))
-}
-
-fn recorded(emission: Emission) -> Option<Recorded> {
-    let Payload::Typed(typed) = emission.payload else { return None };
-    Some(Recorded {
-        type_name: typed.r#type,
-        data: json::from_raw(&typed.data),
-        blobs: emission.blobs.iter().map(ToString::to_string).collect(),
-    })
 }
 
 /// Where a run's patches live.
