@@ -1,5 +1,7 @@
 //! Failures as a person reads them: what happened, why, and what to do next. Worded once, here.
 
+mod memory;
+
 use std::error::Error;
 use std::fmt;
 use std::io;

@@ -24,5 +24,6 @@ pub mod proof;
 pub mod prune;
 pub mod receipt;
 pub mod redact;
+pub mod skill;
 pub mod task;
 pub mod view;

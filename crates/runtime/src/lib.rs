@@ -36,6 +36,7 @@ pub mod redact;
 pub mod replay;
 pub mod resolve;
 pub mod sandbox;
+pub mod skill;
 pub mod snapshot;
 pub mod source;
 pub mod tool;

@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 60] = [
     &[],
     &["demo"],
     &["init"],
@@ -43,6 +43,14 @@ const COMMANDS: [&[&str]; 41] = [
     &["key", "export"],
     &["key", "import"],
     &["key", "revoke"],
+    &["memory"],
+    &["memory", "list"],
+    &["memory", "get"],
+    &["memory", "set"],
+    &["memory", "rm"],
+    &["memory", "history"],
+    &["skill"],
+    &["skill", "new"],
     &["prune"],
     &["redact"],
     &["serve"],

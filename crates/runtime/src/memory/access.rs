@@ -157,23 +157,23 @@ impl Memory {
 }
 
 /// What has to be appended before something that was asked may be answered.
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// The event, unless only keys were asked for.
-    pub event: Option<Emission>,
+    pub(crate) event: Option<Emission>,
     answer: Answer,
     reply: oneshot::Sender<Result<Answer, MemoryError>>,
 }
 
 impl Prepared {
     /// Answers, now that the event is durable.
-    pub fn answer(self) {
+    pub(crate) fn answer(self) {
         // Whoever asked may be gone by now; its event is written all the same.
         let _ = self.reply.send(Ok(self.answer));
     }
 }
 
 /// Works out what comes of something that was asked of the memory of a run. `None` if it was refused.
-pub async fn prepare(store: &SharedStore, tiers: &Tiers, asked: Asked) -> Option<Prepared> {
+pub(crate) async fn prepare(store: &SharedStore, tiers: &Tiers, asked: Asked) -> Option<Prepared> {
     let Asked { wish, call_id, reply } = asked;
     match worked_out(store, tiers, wish, &call_id).await {
         Ok((answer, event)) => Some(Prepared { event, answer, reply }),

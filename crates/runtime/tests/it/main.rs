@@ -8,6 +8,7 @@ mod files;
 mod index;
 mod kill;
 mod mcp;
+mod memory;
 mod net;
 mod provider;
 mod receipt;

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use r1_event::payload::RunStarted;
-use r1_event::{Payload, RunId, Seq};
+use r1_event::{RunId, Seq};
 use r1_protocol::json;
 use r1_store::{PageLimit, SharedStore, StoreError};
 use serde::Deserialize;
