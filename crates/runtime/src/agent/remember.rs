@@ -44,7 +44,8 @@ impl RunState {
 
     /// Every request begins with the identity that was told so far.
     fn identify(&mut self) {
-        let mut told = String::from("\nWhat you know of yourself and this workspace (memory L0, which you only read):\n");
+        let mut told =
+            String::from("\nWhat you know of yourself and this workspace (memory L0, which you only read):\n");
         for (key, entry) in self.memory.entries(Tier::L0) {
             let line = match &entry.held {
                 Held::Here(Value::Text(text) | Value::Json(text)) if told.len() + text.len() <= MAX_TOLD => {

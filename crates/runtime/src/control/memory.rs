@@ -195,12 +195,7 @@ pub async fn remove(
 }
 
 /// Every write of a key, the oldest first.
-pub async fn history(
-    store: &SharedStore,
-    owner: &Owner,
-    tier: Tier,
-    key: &str,
-) -> Result<Vec<Version>, OperateError> {
+pub async fn history(store: &SharedStore, owner: &Owner, tier: Tier, key: &str) -> Result<Vec<Version>, OperateError> {
     match place(owner, tier)? {
         Place::Lasting(workspace) => {
             let known = library(Index::new(store.clone()), workspace).history(tier, key).await?;

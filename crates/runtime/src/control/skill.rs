@@ -86,27 +86,19 @@ pub async fn record(
         reason: "requested".into(),
     };
     let key = engine.key().cloned();
-    let written = operator::write_with(
-        engine.store(),
-        opening,
-        engine.instance(),
-        key,
-        world::now(),
-        caller,
-        |pen| {
-            for payload in proposal.iter().flat_map(|proposal| proposal.turn.events()) {
-                pen.write(Emission::plain(redactor.payload(payload)))?;
-            }
-            let mut nodes = Vec::new();
-            for (step, decision) in wizard.decisions().iter().enumerate() {
-                let revised = decision.revises.and_then(|at| nodes.get(at).copied().flatten());
-                let revision_of = revised.map(|node: r1_receipt::NodeId| node.to_string());
-                nodes.push(pen.write(clean(decision.event(&wizard_id, step, revision_of).to_payload()))?);
-            }
-            let artifact = ArtifactCreated { created_by_event_id: pen.last_event_id(), ..artifact };
-            pen.write(Emission { blobs: vec![blob.hash], ..clean(artifact.to_payload()) }).map(drop)
-        },
-    );
+    let written = operator::write_with(engine.store(), opening, engine.instance(), key, world::now(), caller, |pen| {
+        for payload in proposal.iter().flat_map(|proposal| proposal.turn.events()) {
+            pen.write(Emission::plain(redactor.payload(payload)))?;
+        }
+        let mut nodes = Vec::new();
+        for (step, decision) in wizard.decisions().iter().enumerate() {
+            let revised = decision.revises.and_then(|at| nodes.get(at).copied().flatten());
+            let revision_of = revised.map(|node: r1_receipt::NodeId| node.to_string());
+            nodes.push(pen.write(clean(decision.event(&wizard_id, step, revision_of).to_payload()))?);
+        }
+        let artifact = ArtifactCreated { created_by_event_id: pen.last_event_id(), ..artifact };
+        pen.write(Emission { blobs: vec![blob.hash], ..clean(artifact.to_payload()) }).map(drop)
+    });
     let places = written.await?;
     let run = places.first().map(|place| place.run_id.clone()).ok_or(SkillError::Unfinished)?;
     Ok(Made { run, artifact_id })
@@ -131,7 +123,8 @@ pub async fn propose(provider: &dyn Provider, model: &str, wizard: &Wizard) -> R
     let drain = async move { while pieces.recv().await.is_some() {} };
     let (response, ()) = tokio::join!(provider.call(request, deltas), drain);
     let response = response?;
-    let text = response.blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(&**text) } else { None });
+    let text =
+        response.blocks.iter().filter_map(|block| if let Block::Text(text) = block { Some(&**text) } else { None });
     let text: String = text.collect();
     let answers = read(&text, wizard)?;
     let turn = Turn { model: model.to_owned(), provider: provider.id().to_owned(), prompt, text, response };
@@ -167,7 +160,8 @@ struct Proposed {
 /// The answers in a model's text, which may have words around its JSON.
 fn read(text: &str, wizard: &Wizard) -> Result<Vec<(&'static Question, String, u64)>, SkillError> {
     let unreadable = || SkillError::Unreadable { text: text.chars().take(200).collect() };
-    let object = text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to)).ok_or_else(unreadable)?;
+    let object =
+        text.find('{').zip(text.rfind('}')).and_then(|(from, to)| text.get(from..=to)).ok_or_else(unreadable)?;
     let mut proposed: std::collections::HashMap<String, Proposed> =
         serde_json::from_str(object).map_err(|_| unreadable())?;
     wizard

@@ -127,8 +127,7 @@ impl<'e> Runner<'e> {
         };
         let (emitter, requests) = Emitter::channel(QUEUE);
         let library = Library::new(engine.index.clone(), state.memory_workspace());
-        let (memory, asked) =
-            Memory::channel(state.run.clone(), library, emitter.clone(), engine.redactor.clone());
+        let (memory, asked) = Memory::channel(state.run.clone(), library, emitter.clone(), engine.redactor.clone());
         Ok(Some(Self {
             engine,
             state,

@@ -158,16 +158,18 @@ impl Index {
         all(&self.store, facet(PLACE, &place(workspace, tier.word()))).await
     }
 
+    /// Whether lasting memory would be lost with the log of `run`.
+    pub async fn holds_memory(&self, run: &RunId) -> Result<bool, StoreError> {
+        self.catch_up().await?;
+        let told = all::<Remembered>(&self.store, facet(RUN, run.as_str())).await?;
+        Ok(told.iter().any(|remembered| remembered.holder().is_some_and(|holder| holder.run == run.as_str())))
+    }
+
     /// A run of an agent that has begun in a workspace and has not ended.
     pub async fn open_run_in(&self, workspace: &str) -> Result<Option<RunId>, StoreError> {
         self.catch_up().await?;
-        let open = [
-            RunStatus::Running,
-            RunStatus::AwaitingApproval,
-            RunStatus::Idle,
-            RunStatus::Paused,
-            RunStatus::Queued,
-        ];
+        let open =
+            [RunStatus::Running, RunStatus::AwaitingApproval, RunStatus::Idle, RunStatus::Paused, RunStatus::Queued];
         for status in open {
             let facets = vec![facet(WORKSPACE, &workspace_name(workspace)), facet(STATUS, status.as_str())];
             let query = DocumentQuery { facets, ..DocumentQuery::default() };

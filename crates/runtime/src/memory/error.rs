@@ -12,7 +12,9 @@ use crate::emit::WriterGone;
 #[derive(Debug, thiserror::Error)]
 pub enum MemoryError {
     /// Identity is not changed while someone acts on it.
-    #[error("append_only_violation: L0 is not written during a run, and {run} goes on; operators change it between runs")]
+    #[error(
+        "append_only_violation: L0 is not written during a run, and {run} goes on; operators change it between runs"
+    )]
     AppendOnly {
         /// The run that goes on.
         run: RunId,

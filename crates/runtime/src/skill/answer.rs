@@ -75,9 +75,8 @@ pub(super) fn texts(interpretation: &str) -> Vec<String> {
 }
 
 fn is_name(name: &str) -> bool {
-    let is_part = |part: &str| {
-        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-    };
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     (1..=64).contains(&name.len()) && name.split('-').all(is_part)
 }
 

@@ -102,7 +102,10 @@ mod tests {
         assert_eq!(given, Given::parse(json).unwrap());
         let mut wizard = Wizard::default();
         given.answer(&mut wizard).unwrap();
-        assert_eq!(wizard.decisions().iter().map(|decision| decision.revises).collect::<Vec<_>>(), [None, None, Some(0)]);
+        assert_eq!(
+            wizard.decisions().iter().map(|decision| decision.revises).collect::<Vec<_>>(),
+            [None, None, Some(0)]
+        );
     }
 
     #[test]

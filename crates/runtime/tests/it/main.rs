@@ -10,6 +10,7 @@ mod kill;
 mod mcp;
 mod memory;
 mod net;
+mod outside;
 mod provider;
 mod receipt;
 mod redaction;

@@ -86,14 +86,15 @@ turns:
         json!({ "entries": [{ "alias": "how to test", "key": key }, { "key": key, "size": 21 }] }),
     );
 
+    // Calls of one turn run side by side, so their writes come in any order.
     let writes: Vec<MemoryWrite> = data(&stage, &run).await;
+    let of_call = |id: &str| writes.iter().find(|write| write.call_id.as_deref() == Some(id)).unwrap();
     let [old, new] = [r#"{"steps":[1,2]}"#, r#"{"steps":[1,2,3]}"#].map(str::as_bytes);
-    assert_eq!(writes[0].diff_hash, diff_hash(b"", old).to_string());
-    assert_eq!(writes[0].prior_fingerprint, None);
-    assert_eq!(writes[1].diff_hash, diff_hash(old, new).to_string());
-    assert_eq!(writes[1].prior_fingerprint, Some(fingerprint(old).to_string()));
-    assert_eq!((writes[1].store.as_str(), writes[2].store.as_str()), ("episodic", "procedural"));
-    assert_eq!(writes[2].call_id.as_deref(), Some("c"));
+    assert_eq!(of_call("a").diff_hash, diff_hash(b"", old).to_string());
+    assert_eq!(of_call("a").prior_fingerprint, None);
+    assert_eq!(of_call("b").diff_hash, diff_hash(old, new).to_string());
+    assert_eq!(of_call("b").prior_fingerprint, Some(fingerprint(old).to_string()));
+    assert_eq!((of_call("b").store.as_str(), of_call("c").store.as_str()), ("episodic", "procedural"));
 
     // Another run: it is told who it is before its first turn, and finds what the first one learned.
     let second = r#"
@@ -278,6 +279,18 @@ async fn knowledge_that_is_removed_is_gone_with_its_aliases() {
     assert_eq!(read.value, text("v"));
     let ops: Vec<_> = memory::history(&stage.store, &owner, Tier::L3, &wrote.key).await.unwrap();
     assert_eq!(ops.iter().map(|version| version.op.as_str()).collect::<Vec<_>>(), ["set", "delete", "set"]);
+}
+
+#[tokio::test]
+async fn runs_that_hold_lasting_memory_are_not_pruned_for_their_age() {
+    let stage = Stage::new();
+    let learns = "turns:\n  - tool_calls: [{ tool: memory_put, input: { tier: L3, value: v } }]\n  - text: done\n";
+    let first = stage.play(stage.new_run(learns)).await;
+    let second = stage.play(stage.new_run(learns)).await;
+    let later = r1_event::UnixNanos(r1_runtime::world::now().0 + 1_000_000_000);
+    let plans = r1_runtime::control::prune::plan_older(&stage.store, later).await.unwrap();
+    let planned: Vec<_> = plans.iter().map(|plan| &plan.run_id).collect();
+    assert_eq!(planned, [&second], "the first one is {first}");
 }
 
 #[tokio::test]

@@ -51,7 +51,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let tier = args.tier.tier;
     let (key, value) = words(tier, &args.words)?;
     let value = match (value, &args.file) {
-        (Some(_), Some(_)) => return Err(CliError::new("there are two values").hint("give VALUE or `--file`, not both")),
+        (Some(_), Some(_)) => {
+            return Err(CliError::new("there are two values").hint("give VALUE or `--file`, not both"));
+        }
         (None, None) => return Err(CliError::new("there is no value").hint("give VALUE, `-` or `--file FILE`")),
         (Some("-"), None) => read(std::io::stdin().lock(), "standard input")?,
         (Some(text), None) => text.as_bytes().to_vec(),

@@ -68,7 +68,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let person = std::io::stdin().is_terminal() && output::stderr_is_terminal();
     let mut interview = person.then(Interview::new);
-    let proposal = if args.auto { Some(propose(&args, &config, &here, &mut wizard, &mut interview).await?) } else { None };
+    let proposal =
+        if args.auto { Some(propose(&args, &config, &here, &mut wizard, &mut interview).await?) } else { None };
     if let Some(interview) = &mut interview {
         for question in wizard.open().collect::<Vec<_>>() {
             interview.ask(&mut wizard, question).await?;
