@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, text};
 
 /// The project after the agent was there.
 const MENDED: &str = "\
