@@ -80,7 +80,10 @@ fn every_command_explains_itself() {
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
     for command in COMMANDS.iter().filter(|command| {
-        !matches!(command, [] | ["log"] | ["patch"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
+        !matches!(
+            command,
+            [] | ["log"] | ["patch"] | ["receipt"] | ["key"] | ["memory"] | ["skill"] | ["ctl"] | ["ctl", "token"]
+        )
     }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");
