@@ -13,6 +13,7 @@ mod gate;
 mod init;
 mod key;
 mod log;
+mod memory;
 mod patch;
 mod prune;
 mod receipt;
@@ -24,6 +25,7 @@ mod run;
 mod runs;
 mod send;
 mod serve;
+mod skill;
 mod tail;
 
 use clap::Subcommand;
@@ -58,6 +60,10 @@ pub(crate) enum Command {
     Receipt(receipt::Command),
     #[command(subcommand)]
     Key(key::Command),
+    #[command(subcommand)]
+    Memory(memory::Command),
+    #[command(subcommand)]
+    Skill(skill::Command),
     Prune(prune::Args),
     Redact(redact::Args),
     Serve(Box<serve::Args>),
@@ -87,6 +93,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Log(command) => log::run(command, context).await,
         Command::Receipt(command) => receipt::run(command, context).await,
         Command::Key(command) => key::run(command, context),
+        Command::Memory(command) => memory::run(command, context).await,
+        Command::Skill(command) => skill::run(command, context).await,
         Command::Prune(args) => prune::run(args, context).await,
         Command::Redact(args) => redact::run(args, context).await,
         Command::Serve(args) => serve::run(*args, context).await,

@@ -1,6 +1,7 @@
 //! Failures as a person reads them: what happened, why, and what to do next. Worded once, here.
 
 mod gate;
+mod memory;
 
 use std::error::Error;
 use std::fmt;
@@ -502,6 +503,7 @@ impl From<Refusal> for CliError {
             | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
             | Refusal::LetsPass { .. }
+            | Refusal::MemoryMoved
             | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)

@@ -41,6 +41,12 @@ impl Workshop {
         Self::with(context, store, &config, SandboxMode::Auto)
     }
 
+    /// For what is written down without a run; makes a store if there is none.
+    pub(crate) async fn of_new_store(context: &Context) -> Result<Self, CliError> {
+        let config = settings::load(context, &current_directory(), Vec::new())?;
+        Self::create(context, &config, SandboxMode::Auto).await
+    }
+
     /// For work on a run that is there, with the settings of its workspace.
     pub(crate) async fn of_run(context: &Context, given: &str) -> Result<(Self, RunState), CliError> {
         let store = context.open_store(Purpose::Change).await?;

@@ -18,9 +18,11 @@ const MAX_OVERRIDE_REASON: usize = 512;
 
 /// A body that is not what its type demands: at which key, and what is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit {
-    pub(crate) key: Cow<'static, str>,
-    pub(crate) problem: &'static str,
+pub struct Unfit {
+    /// The key.
+    pub key: Cow<'static, str>,
+    /// What is wrong, as the rest of a sentence about it.
+    pub problem: &'static str,
 }
 
 impl Unfit {
@@ -33,6 +35,26 @@ impl Unfit {
 pub(crate) fn check(node_type: NodeType, is_first: bool, body: &Object<'_>) -> Result<(), Unfit> {
     let fields = fields_of(node_type, is_first, body)?;
     shape::check_object(&[table::EVERY, fields], body)?;
+    check_rules(node_type, body)
+}
+
+/// Checks what an event from outside says before it is stored: a receipt could not take anything else.
+pub fn check_data(node_type: NodeType, data: &cbor::Value) -> Result<(), Unfit> {
+    let body = from_data(node_type, data);
+    let fields = fields_of(node_type, false, &body)?;
+    let given = if let cbor::Value::Map(entries) = data { entries.as_slice() } else { &[] };
+    for key in given.iter().filter_map(|(key, _)| key.as_text()) {
+        if body.get(key).is_none() {
+            let known = fields.iter().any(|field| field.name == key);
+            let problem = if known { "has no form in a receipt" } else { "is unknown" };
+            return Err(Unfit { key: Cow::Owned(key.to_owned()), problem });
+        }
+    }
+    shape::check_object(&[fields], &body)?;
+    check_rules(node_type, &body)
+}
+
+fn check_rules(node_type: NodeType, body: &Object<'_>) -> Result<(), Unfit> {
     match node_type {
         NodeType::ToolCall => check_call(body),
         NodeType::MemoryRead => check_memory(body, body.get("hit") == Some(&Value::Bool(true))),

@@ -44,6 +44,7 @@ pub mod verdict;
 pub mod verify;
 
 pub use binding::Binding;
+pub use body::{Unfit, check_data};
 pub use builder::{Builder, Withhold};
 pub use file::{Receipt, Signed};
 pub use graph::Graph;

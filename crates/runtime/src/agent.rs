@@ -26,6 +26,7 @@ mod mint;
 mod phases;
 mod plan;
 pub(crate) mod refused;
+mod remember;
 mod state;
 
 pub use budget::{Axis, Spent};

@@ -1,6 +1,8 @@
 //! What can be done with runs: one module per verb, for every surface alike.
 
+pub mod append;
 pub mod attach;
+pub mod beacon;
 pub mod caller;
 pub mod check;
 pub mod checkpoint;
@@ -15,6 +17,7 @@ pub mod gate;
 pub mod go_on;
 pub mod import;
 pub mod list;
+pub mod memory;
 pub mod operator;
 pub mod order;
 pub mod patches;
@@ -22,5 +25,6 @@ pub mod proof;
 pub mod prune;
 pub mod receipt;
 pub mod redact;
+pub mod skill;
 pub mod task;
 pub mod view;

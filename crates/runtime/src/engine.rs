@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::{FoldError, RunSpec, Toolset};
 use crate::control::caller::Caller;
+use crate::index::Index;
 use crate::mcp::Servers;
 use crate::provider::{Provider, ProviderError};
 use crate::redact::Redactor;
@@ -76,6 +77,7 @@ pub struct Connected {
 /// What all runs of a process share.
 pub struct Engine {
     store: SharedStore,
+    index: Index,
     world: Arc<dyn World>,
     redactor: Arc<Redactor>,
     snapshots: Snapshots,
@@ -146,6 +148,7 @@ impl Engine {
         let workspaces = snapshots.with_file_name("workspaces");
         let (snapshots, lease) = (Snapshots::at(snapshots), LEASE);
         Self {
+            index: Index::new(store.clone()),
             store,
             world,
             redactor,
@@ -193,6 +196,12 @@ impl Engine {
     #[must_use]
     pub const fn store(&self) -> &SharedStore {
         &self.store
+    }
+
+    /// What is known of all runs.
+    #[must_use]
+    pub const fn index(&self) -> &Index {
+        &self.index
     }
 
     /// The name of this process in leases and logs.

@@ -16,6 +16,7 @@ mod find;
 mod fold;
 mod follow;
 mod join;
+mod memory;
 mod origin;
 mod progress;
 mod query;
@@ -29,6 +30,7 @@ use std::sync::Arc;
 use r1_store::{SharedStore, StoreError};
 use tokio::sync::Mutex;
 
+pub use memory::{Remembered, Written};
 pub use query::{ApprovalQuery, ArtifactQuery, RunQuery, TaskQuery};
 
 /// The objects of one store. Clones share their work.
@@ -43,6 +45,12 @@ impl Index {
     #[must_use]
     pub fn new(store: SharedStore) -> Self {
         Self { store, catching_up: Arc::default() }
+    }
+
+    /// The store.
+    #[must_use]
+    pub const fn store(&self) -> &SharedStore {
+        &self.store
     }
 }
 

@@ -1,8 +1,10 @@
 //! From what a person types to a run.
 
-use r1_event::RunId;
-use r1_store::{RunFilter, SharedStore, StoreError};
+use r1_event::{RunId, Seq};
+use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 use ulid::Ulid;
+
+use crate::control::operator::{OPERATOR, run_started};
 
 /// How many matches an error names.
 const NAMED: usize = 5;
@@ -11,8 +13,7 @@ const NAMED: usize = 5;
 /// `sess_…`, the bare ULID, the UUID with the same bits), or `last` for the newest one.
 pub async fn resolve(store: &SharedStore, given: &str) -> Result<RunId, ResolveError> {
     if given == "last" {
-        let page = store.list(RunFilter { limit: 1, ..RunFilter::default() }).await?;
-        return page.runs.into_iter().next().map(|run| run.run_id).ok_or(ResolveError::NoRuns);
+        return last(store).await?.ok_or(ResolveError::NoRuns);
     }
     if let Ok(run) = given.parse::<RunId>()
         && store.head(&run).await?.is_some()
@@ -34,6 +35,27 @@ pub async fn resolve(store: &SharedStore, given: &str) -> Result<RunId, ResolveE
             let shortest = shortest_unique(&matches[0], &matches[1]);
             matches.truncate(NAMED);
             Err(ResolveError::Ambiguous { given: given.into(), count, matches, shortest })
+        }
+    }
+}
+
+/// The newest run. What an operator did since, to another run or to what is remembered, is not what they mean.
+async fn last(store: &SharedStore) -> Result<Option<RunId>, StoreError> {
+    let (mut newest, mut after) = (None, None);
+    loop {
+        let page = store.list(RunFilter { after, limit: 20, ..RunFilter::default() }).await?;
+        let ended = page.runs.is_empty();
+        for run in page.runs {
+            let first = store.read(&run.run_id, Seq::FIRST, PageLimit::ONE).await?;
+            let kind = first.first().and_then(run_started).and_then(|started| started.run_kind);
+            if kind.as_deref() != Some(OPERATOR) {
+                return Ok(Some(run.run_id));
+            }
+            newest.get_or_insert(run.run_id);
+        }
+        match page.next {
+            Some(next) if !ended => after = Some(next),
+            _ => return Ok(newest),
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod glob;
 pub mod grep;
 pub mod http;
 mod input;
+pub mod memory;
 pub mod multi_edit;
 mod output;
 mod replace;
@@ -37,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::artifact::Artifacts;
 use crate::emit::Emitter;
+use crate::memory::Memory;
 use crate::redact::Redactor;
 use crate::sandbox::Sandbox;
 use crate::workspace::Workspace;
@@ -211,6 +213,8 @@ pub struct ToolContext {
     pub artifacts: Artifacts,
     /// Finds secrets in streams before they are stored.
     pub redactor: Arc<Redactor>,
+    /// What the agent remembers.
+    pub memory: Memory,
     /// Ends the call: stop everything that was started, then return.
     pub cancel: CancellationToken,
 }

@@ -19,6 +19,7 @@ mod pg_server;
 mod postgres_cluster;
 mod proofs;
 mod receipt;
+mod remembering;
 mod remote;
 mod sandbox;
 mod serving;

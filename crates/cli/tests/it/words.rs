@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 57] = [
+const COMMANDS: [&[&str]; 65] = [
     &[],
     &["demo"],
     &["init"],
@@ -48,6 +48,14 @@ const COMMANDS: [&[&str]; 57] = [
     &["key", "export"],
     &["key", "import"],
     &["key", "revoke"],
+    &["memory"],
+    &["memory", "list"],
+    &["memory", "get"],
+    &["memory", "set"],
+    &["memory", "rm"],
+    &["memory", "history"],
+    &["skill"],
+    &["skill", "new"],
     &["prune"],
     &["redact"],
     &["serve"],
@@ -77,7 +85,10 @@ fn every_command_explains_itself() {
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
     for command in COMMANDS.iter().filter(|command| {
-        !matches!(command, [] | ["log"] | ["patch"] | ["gate"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
+        !matches!(
+            command,
+            [] | ["log"] | ["patch"] | ["gate"] | ["receipt"] | ["key"] | ["memory"] | ["skill"] | ["ctl"] | ["ctl", "token"]
+        )
     }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");

@@ -121,6 +121,18 @@ pub struct Recorded {
     pub blobs: Vec<String>,
 }
 
+impl Recorded {
+    /// An event that was worked out here, for whoever writes the run; `None` if it is of a kind of its own.
+    pub(crate) fn of(emission: Emission) -> Option<Self> {
+        let Payload::Typed(typed) = emission.payload else { return None };
+        Some(Self {
+            type_name: typed.r#type,
+            data: r1_protocol::json::from_raw(&typed.data),
+            blobs: emission.blobs.iter().map(ToString::to_string).collect(),
+        })
+    }
+}
+
 /// Why a command was not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "refusal", rename_all = "snake_case")]
@@ -218,6 +230,9 @@ pub enum Refusal {
         /// The type given.
         type_name: String,
     },
+    /// What a write was worked out from is no longer there.
+    #[error("the memory was written meanwhile; look again")]
+    MemoryMoved,
     /// An event names a blob in another way than by its digest.
     #[error("`{blob}` does not name a blob; the digest of its content does, in hex")]
     NotABlob {
@@ -255,7 +270,7 @@ pub fn respond(
         Command::Update(changes) => vec![update(state, changes, actor)?],
         Command::Override { decision, reason } => gate::overrule(state, decision, reason, actor)?,
         Command::Record { events } => {
-            let events = events.iter().map(|event| record(event, actor)).collect::<Result<_, _>>()?;
+            let events = events.iter().map(|event| record(state, event, actor)).collect::<Result<_, _>>()?;
             return Ok(Response { events, answer: 0 });
         }
     };
@@ -514,9 +529,8 @@ fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
     })
 }
 
-fn record(recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
+fn record(state: &RunState, recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
     let Recorded { type_name, data, blobs } = recorded;
-
     // Whether a task may go on is for its gates and for people to say, and for the loop to write down.
     let is_the_loops = ["gate.", "phase."].iter().any(|family| type_name.starts_with(family));
     if is_the_loops || r1_event::projection::reserved_for(type_name).is_some() {
@@ -524,7 +538,11 @@ fn record(recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusa
     }
     let digest = |blob: &String| blob.parse().map_err(|_| Refusal::NotABlob { blob: blob.clone() });
     let blobs = blobs.iter().map(digest).collect::<Result<_, _>>()?;
-    let payload = with_actor(Payload::Typed(data::typed(type_name, data)), actor);
+    let typed = data::typed(type_name, data);
+    if data::MemoryWrite::read(&typed).is_some_and(|write| !state.memory.admits(&write)) {
+        return Err(Refusal::MemoryMoved);
+    }
+    let payload = with_actor(Payload::Typed(typed), actor);
     Ok(Emission { payload, blobs })
 }
 

@@ -15,6 +15,7 @@ use super::call::{Call, Stage};
 use super::conversation::Conversation;
 use super::spec::RunSpec;
 use super::state::{Checkpoint, FailedTurn, Lease, Origin, Phase, RunState, Turn};
+use crate::memory::Tiers;
 use crate::model::{Block, Message, Role, Thinking, ToolResult, ToolUse};
 use crate::policy::{Grant, Grants};
 use crate::tool::Prepared;
@@ -75,6 +76,8 @@ impl RunState {
             missing_capabilities: Vec::new(),
             provider: started.provider_id.clone(),
             system: started.system_prompt.as_str().into(),
+            identity: String::new(),
+            memory: Tiers::default(),
             conversation: Conversation::new(&slices(&preamble)),
             preamble,
             task_id: started.task_id.clone(),
@@ -139,6 +142,7 @@ impl RunState {
         state.continue_phases(&source);
         state.attachments = source.attachments;
         state.checkpoint = source.checkpoint;
+        state.memory = source.memory.inherited();
         Ok(state)
     }
 
@@ -349,6 +353,7 @@ impl RunState {
     }
 
     fn typed(&mut self, place: Place, typed: &Typed) {
+        self.remember(typed);
         match typed.r#type.as_str() {
             data::RunStarted::TYPE => {
                 self.phase = Phase::Claimed;
@@ -576,6 +581,9 @@ fn error_content(error: &str, output: Option<Value>) -> Value {
         Some(other) => serde_json::json!({ "error": error, "output": other }),
     }
 }
+
+/// How many parts of the preamble a run's first event has.
+pub(super) const PREAMBLE: usize = 4;
 
 fn preamble(started: &payload::RunStarted) -> Vec<Vec<u8>> {
     vec![

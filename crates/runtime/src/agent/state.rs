@@ -12,6 +12,7 @@ use super::call::{Call, Stage};
 use super::conversation::Conversation;
 use super::phases::{Phases, Standing};
 use super::spec::RunSpec;
+use crate::memory::Tiers;
 use crate::model::{Block, Message};
 use crate::policy::Grants;
 
@@ -34,6 +35,10 @@ pub struct RunState {
     pub provider: String,
     /// The system prompt.
     pub system: Arc<str>,
+    /// What it was told of its identity, as the model reads it.
+    pub(super) identity: String,
+    /// What it remembers.
+    pub memory: Tiers,
     /// Hashes of system prompt, tools and parameters: what every request begins with.
     pub(super) preamble: Vec<Vec<u8>>,
     /// The task, if it has one.

@@ -14,13 +14,27 @@ pub struct Caller {
     pub actor: Option<Actor>,
     /// Where it is noted what came of it.
     pub note: Option<NoteSlot>,
+    /// What they are here for.
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// What a caller is here for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// To ask for things.
+    #[default]
+    Operator,
+    /// To tell what happens at beacons, and nothing else.
+    Bridge,
 }
 
 impl Caller {
     /// Someone who needs no note.
     #[must_use]
     pub const fn new(actor: Actor) -> Self {
-        Self { actor: Some(actor), note: None }
+        Self { actor: Some(actor), note: None, role: Role::Operator }
     }
 
     /// The same caller, whose note will tell what was asked about.

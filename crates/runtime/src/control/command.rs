@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use r1_event::{RunId, Seq};
+use r1_protocol::data::{EventData, MemoryWrite};
 use r1_store::{AppendError, LeaseError, StoreError};
 use tokio::time::Instant;
 
@@ -173,7 +174,11 @@ fn without_secrets(engine: &Engine, mut command: Command) -> Command {
             changes.tags.iter_mut().flat_map(|tags| tags.values_mut()).for_each(|tag| redactor.json(tag));
         }
         Command::Override { reason, .. } => *reason = redactor.text(reason).into_owned(),
-        Command::Record { events } => events.iter_mut().for_each(|event| redactor.json(&mut event.data)),
+        // What is remembered was redacted before it was fingerprinted.
+        Command::Record { events } => {
+            let others = events.iter_mut().filter(|event| event.type_name != MemoryWrite::TYPE);
+            others.for_each(|event| redactor.json(&mut event.data));
+        }
         Command::Release { .. } => {}
     }
     command

@@ -54,7 +54,7 @@ impl Waiting {
             Some(slot) => slot.clone(),
             None => open_slot(store, &id).await?,
         };
-        let caller = Caller { actor: caller.actor.clone(), note: Some(slot.clone()) };
+        let caller = Caller { note: Some(slot.clone()), ..caller.clone() };
         let errand = Errand { command: command.clone(), caller };
         let body = serde_json::to_vec(&errand).unwrap_or_default().into();
         store.leave_command(run, r1_store::Command { id: id.clone(), body }).await?;

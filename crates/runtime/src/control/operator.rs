@@ -1,10 +1,11 @@
-//! Operator runs: what happens to a run whose own log is closed, in short runs of their own.
+//! Operator runs: what people do outside of agent runs, or to one whose log is closed, in short runs of their own.
 
 use r1_event::payload::{RunCompleted, RunStarted};
 use r1_event::side_record::EventRef;
-use r1_event::{Chain, Payload, Record, RunId, Seq, SideRecord, UnixNanos, Version};
-use r1_protocol::{RunFacts, json};
+use r1_event::{Batch, Chain, ChainError, Payload, Record, RunId, Seq, SideRecord, UnixNanos, Version};
+use r1_protocol::{RunFacts, event_id, json};
 use r1_receipt::key::SecretKey;
+use r1_receipt::{Graph, Node, NodeId};
 use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 use serde::Deserialize;
 use serde_json::json;
@@ -23,8 +24,8 @@ pub(crate) const OPERATOR: &str = "operator";
 /// What to write down.
 #[derive(Debug)]
 pub struct OperatorRun {
-    /// The run that it happened to.
-    pub about: RunId,
+    /// What it happened to.
+    pub about: About,
     /// What was asked for, in a line.
     pub goal: String,
     /// Why.
@@ -33,13 +34,24 @@ pub struct OperatorRun {
     pub events: Vec<Emission>,
 }
 
+/// What an operator run is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A run, whose log is closed.
+    Run(RunId),
+    /// A directory: what is known there.
+    Workspace(String),
+    /// Neither.
+    Nothing,
+}
+
 /// The place in the log of another run that an operator run begins after.
 #[derive(Debug, Deserialize)]
 struct Parent {
     run_id: String,
 }
 
-/// Writes an operator run, whole and sealed, and says where its events are. The run that it is about is
+/// Writes an operator run, whole and sealed, and says where its events are. A run that it is about is
 /// not touched.
 pub async fn write(
     store: &SharedStore,
@@ -49,21 +61,80 @@ pub async fn write(
     now: UnixNanos,
     caller: &Caller,
 ) -> Result<Vec<EventRef>, OperatorError> {
-    let mut started = started(store, &new, owner).await?;
+    let OperatorRun { about, goal, reason, events } = new;
+    let opening = Opening { about, goal, reason };
+    let written = write_with(store, opening, owner, key, now, caller, |pen| {
+        events.into_iter().try_for_each(|event| pen.write(event).map(drop))
+    });
+    written.await
+}
+
+/// What an operator run begins and ends with.
+#[derive(Debug)]
+pub struct Opening {
+    /// What it is about.
+    pub about: About,
+    /// What was asked for, in a line.
+    pub goal: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Writes events one after the other, each knowing what those before it are called in the run's receipt.
+#[derive(Debug)]
+pub struct Pen {
+    batch: Batch,
+    graph: Graph,
+    places: Vec<EventRef>,
+    now: UnixNanos,
+}
+
+impl Pen {
+    /// Writes an event; gives the name of its node in the receipt, if it has one.
+    pub fn write(&mut self, event: Emission) -> Result<Option<NodeId>, ChainError> {
+        let Emission { payload, blobs } = event;
+        let seq = self.batch.push(self.now, payload)?;
+        blobs.into_iter().for_each(|blob| self.batch.reference_blob(seq, blob));
+        if let Some(hash) = self.batch.after().head() {
+            let run_id = self.batch.after().run().clone();
+            self.places.push(EventRef { run_id, seq, ts: self.now, hash });
+        }
+        Ok(self.tell_graph())
+    }
+
+    /// The id of the last event.
+    #[must_use]
+    pub fn last_event_id(&self) -> String {
+        self.batch.after().head().map(|hash| event_id(self.now, hash)).unwrap_or_default()
+    }
+
+    fn tell_graph(&mut self) -> Option<NodeId> {
+        let step = self.graph.push(self.batch.records().last()?);
+        step.nodes.first().map(Node::id)
+    }
+}
+
+/// As [`write`], with events that depend on those before them.
+pub async fn write_with(
+    store: &SharedStore,
+    opening: Opening,
+    owner: &str,
+    key: Option<SecretKey>,
+    now: UnixNanos,
+    caller: &Caller,
+    tell: impl FnOnce(&mut Pen) -> Result<(), ChainError> + Send,
+) -> Result<Vec<EventRef>, OperatorError> {
+    let mut started = started(store, &opening, owner).await?;
     set_actor(&mut started.extra, caller.actor.as_ref());
     let run = world::new_run_id(now)?;
     let mut writer = RunWriter::open(store.clone(), run.clone(), owner, key).await?;
-    let mut batch = r1_event::Batch::new(&Chain::new(run.clone()));
+    let mut batch = Batch::new(&Chain::new(run.clone()));
     batch.push(now, Payload::RunStarted(Box::new(started))).map_err(WriterError::from)?;
-    let mut places = Vec::new();
-    for Emission { payload, blobs } in new.events {
-        let seq = batch.push(now, payload).map_err(WriterError::from)?;
-        blobs.into_iter().for_each(|blob| batch.reference_blob(seq, blob));
-        if let Some(hash) = batch.after().head() {
-            places.push(EventRef { run_id: run.clone(), seq, ts: now, hash });
-        }
-    }
-    let done = RunCompleted { final_text: new.reason, ..RunCompleted::default() };
+    let mut pen = Pen { batch, graph: Graph::default(), places: Vec::new(), now };
+    pen.tell_graph();
+    tell(&mut pen).map_err(WriterError::from)?;
+    let Pen { mut batch, places, .. } = pen;
+    let done = RunCompleted { final_text: opening.reason, ..RunCompleted::default() };
     batch.push(now, Payload::RunCompleted(done)).map_err(WriterError::from)?;
     caller.note_in(&mut batch, &run, places.first().map_or(Seq::FIRST, |place| place.seq));
     let written = writer.append_batch(batch).await;
@@ -123,25 +194,39 @@ pub(crate) fn run_started(first: &Record) -> Option<RunStarted> {
     }
 }
 
-async fn started(store: &SharedStore, new: &OperatorRun, owner: &str) -> Result<RunStarted, StoreError> {
-    let no_run = || StoreError::NoRun { run: new.about.clone() };
-    let head = store.head(&new.about).await?.ok_or_else(no_run)?;
-    let first = store.read(&new.about, Seq::FIRST, PageLimit::ONE).await?;
-    let side_records = store.side_records(&new.about).await?;
-    let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
-    let last = head.next.get() - 1;
-    Ok(RunStarted {
+async fn started(store: &SharedStore, new: &Opening, owner: &str) -> Result<RunStarted, StoreError> {
+    let started = RunStarted {
         goal: new.goal.clone(),
         provider_id: "none".into(),
         model_id: "none".into(),
         app_version: env!("CARGO_PKG_VERSION").into(),
         run_kind: Some(OPERATOR.into()),
+        instance_id: Some(owner.into()),
+        ..RunStarted::default()
+    };
+    Ok(match &new.about {
+        About::Run(run) => started_about(store, run, started).await?,
+        About::Workspace(path) => {
+            let workspace = json::to_raw(&json!({ "path": path, "mode": "none" }));
+            RunStarted { workspace: Some(workspace), ..started }
+        }
+        About::Nothing => started,
+    })
+}
+
+async fn started_about(store: &SharedStore, run: &RunId, started: RunStarted) -> Result<RunStarted, StoreError> {
+    let no_run = || StoreError::NoRun { run: run.clone() };
+    let head = store.head(run).await?.ok_or_else(no_run)?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let side_records = store.side_records(run).await?;
+    let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
+    let last = head.next.get() - 1;
+    Ok(RunStarted {
         task_id: facts.task_id,
         session_id: facts.session_id,
         workspace: first.first().and_then(run_started).and_then(|started| started.workspace),
-        parent: Some(json::to_raw(&json!({ "run_id": new.about.as_str(), "seq": last }))),
-        instance_id: Some(owner.into()),
-        ..RunStarted::default()
+        parent: Some(json::to_raw(&json!({ "run_id": run.as_str(), "seq": last }))),
+        ..started
     })
 }
 

@@ -54,17 +54,23 @@ pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Res
     }
 }
 
-/// What pruning all runs that ended before `before` would remove.
+/// What pruning all runs that ended before `before` would remove. Runs whose logs hold lasting memory stay.
 pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Plan>, PruneError> {
     let mut plans = Vec::new();
     let mut after = None;
+    let index = Index::new(store.clone());
     loop {
         let filter =
             RunFilter { finished: Some(true), updated_before: Some(before), after, limit: 500, ..RunFilter::default() };
         let page = store.list(filter).await?;
         for run in &page.runs {
             match plan(store, &run.run_id, None).await {
-                Ok(plan) => plans.push(plan),
+                Ok(plan) => {
+                    // What a workspace knows is not too old because nobody learned it anew.
+                    if !index.holds_memory(&plan.run_id).await? {
+                        plans.push(plan);
+                    }
+                }
                 Err(PruneError::Nothing { .. } | PruneError::V1 { .. } | PruneError::Operator { .. }) => {}
                 Err(err) => return Err(err),
             }

@@ -10,7 +10,7 @@ use r1_store::{PageLimit, SharedStore, StoreError};
 
 use super::caller::Caller;
 use super::check::blocking;
-use super::operator::{self, OperatorError, OperatorRun};
+use super::operator::{self, About, OperatorError, OperatorRun};
 use super::prune::context_of;
 use super::receipt::{RebuildError, notes_of};
 use super::view;
@@ -220,7 +220,7 @@ async fn write_operator_run(
     now: UnixNanos,
 ) -> Result<EventRef, RedactError> {
     let new = OperatorRun {
-        about: request.run.clone(),
+        about: About::Run(request.run.clone()),
         goal: format!("redact {}", request.run),
         reason: request.reason.clone(),
         events: vec![Emission::plain(said)],

@@ -8,17 +8,21 @@ mod wish;
 use r1_event::RunId;
 use r1_protocol::api::{ErrorDetail, NewTask, PatchTask};
 use r1_store::StoreError;
+use serde_json::Value;
 
-use super::caller::{Caller, Effect};
+use super::beacon;
+use super::caller::{Caller, Effect, Role};
 use super::command::{Answer, CommandError, command};
 use super::create::{CreateError, create};
 use super::go_on::{self, Changes, GoOnError};
-use super::operator::{self, OperatorError, OperatorRun};
+use super::operator::{self, About, OperatorError, OperatorRun};
 use super::order::{self, OrderError, Shop};
-use crate::agent::command::{Command, Refusal, TaskChanges, raised, updated};
+use super::receipt::RebuildError;
+use crate::agent::command::{Command, Recorded, Refusal, TaskChanges, raised, updated};
 use crate::config::ConfigError;
 use crate::emit::Emission;
 use crate::engine::Engine;
+use crate::history::HistoryError;
 use crate::world;
 
 pub(crate) use kin::{Kin, Standing, TaskLock};
@@ -72,7 +76,7 @@ async fn record(
         changes.budget = Some(raised(&standing.budget, wanted).map_err(CommandError::Refused)?);
     }
     let new = OperatorRun {
-        about: run.clone(),
+        about: About::Run(run.clone()),
         goal: format!("change the task of {run}"),
         reason: "requested".into(),
         events: vec![Emission::plain(redactor.payload(updated(&changes, caller.actor.as_ref())))],
@@ -99,14 +103,18 @@ pub async fn start(engine: &Engine, task_id: &str, caller: &Caller) -> Result<An
     }
 }
 
-/// Adds an event from outside to an open run.
+/// Adds an event from outside to an open run: `external.…`, or what a bridge may tell.
 pub async fn tell(
     engine: &Engine,
     run: &RunId,
     event: r1_protocol::api::ExternalEvent,
     caller: &Caller,
 ) -> Result<Effect, TaskError> {
-    let event = wish::external(event)?;
+    let (type_name, data) = wish::external(event, caller)?;
+    let event = match caller.role {
+        Role::Operator => Recorded { type_name, data: Value::Object(data), blobs: Vec::new() },
+        Role::Bridge => beacon::told(engine.store(), Some(run), type_name, data, caller).await?,
+    };
     Ok(command(engine, run, Command::Record { events: vec![event] }, caller).await?.effect)
 }
 
@@ -123,7 +131,10 @@ pub enum TaskError {
         task_id: String,
     },
     /// Only R1 writes such events.
-    #[error("events of type `{type_name}` are written by R1 itself; from outside only `external.…` are taken")]
+    #[error(
+        "events of type `{type_name}` are written by R1 itself; from outside only `external.…` are taken, and from \
+         bridges what happens at their beacons"
+    )]
     Reserved {
         /// The type given.
         type_name: String,
@@ -140,6 +151,12 @@ pub enum TaskError {
     /// The run did not take it.
     #[error(transparent)]
     Command(#[from] CommandError),
+    /// The run's history cannot be read.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// What a bridge points at cannot be looked up.
+    #[error(transparent)]
+    Ledger(#[from] RebuildError),
     /// It cannot begin again.
     #[error(transparent)]
     GoOn(#[from] GoOnError),

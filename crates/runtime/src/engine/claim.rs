@@ -1,7 +1,7 @@
 //! Taking a run: the lease, the fold of its log, and the event that says so.
 
 use r1_event::{Payload, RunId, Seq, payload};
-use r1_protocol::data::{self, EventData};
+use r1_protocol::data::{self, EventData, MemoryBy};
 use r1_store::{LeaseError, SharedStore};
 
 use super::stage::stage;
@@ -11,6 +11,7 @@ use crate::agent::{Phase, RunState};
 use crate::control::caller::Caller;
 use crate::emit::Emission;
 use crate::history::load;
+use crate::memory::{Access, Library, Tier, read_event};
 use crate::world;
 use crate::writer::RunWriter;
 
@@ -34,6 +35,8 @@ const MAX_TAKEOVERS: u64 = 5;
 
 pub(super) async fn claim(engine: &Engine, run: &RunId, why: Claim) -> Result<Claimed, EngineError> {
     release_the_dead(&engine.store, run).await?;
+    // What may take long is done before anyone could wait for the lease.
+    engine.index.catch_up().await?;
     let owner = world::lease_owner(&engine.instance);
     let taken = RunWriter::take(engine.store.clone(), run.clone(), &owner, engine.key.clone(), engine.lease);
     let (mut writer, previous) = taken.await?;
@@ -79,9 +82,25 @@ async fn prepare(
         events.push(started(engine, &state, writer));
     }
     let answer = events.len() - 1;
-    let response = Response { events: events.into_iter().map(Emission::plain).collect(), answer };
+    let mut events: Vec<_> = events.into_iter().map(Emission::plain).collect();
+    if !was_claimed && state.run_kind == "agent_loop" {
+        events.extend(identity(engine, &state).await?);
+    }
+    let response = Response { events, answer };
     let seq = commit(engine, writer, &mut state, response, &why.caller).await?;
     Ok((state, seq))
+}
+
+/// Tells a run who it is, one key at a time.
+async fn identity(engine: &Engine, state: &RunState) -> Result<Vec<Emission>, EngineError> {
+    let library = Library::new(engine.index.clone(), state.memory_workspace());
+    let mut events = Vec::new();
+    for listed in library.list(Tier::L0, "").await? {
+        let entry = library.get(Tier::L0, &listed.key).await?;
+        let access = Access { tier: Tier::L0, key: &listed.key, by: &MemoryBy::Runtime, call_id: None };
+        events.push(read_event(access, entry.as_ref()));
+    }
+    Ok(events)
 }
 
 fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Payload {

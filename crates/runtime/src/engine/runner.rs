@@ -36,6 +36,7 @@ use crate::control::caller::Caller;
 use crate::control::errand::Errand;
 use crate::emit::{Emission, EmitRequest, Emitter};
 use crate::mcp::Servers;
+use crate::memory::{self, Asked, Library, Memory};
 use crate::model::{Block, ModelRequest};
 use crate::provider::{Provider, ProviderError, ProviderFailure};
 use crate::sandbox::Sandbox;
@@ -63,6 +64,8 @@ pub(super) struct Runner<'e> {
     sandbox: Arc<Sandbox>,
     emitter: Emitter,
     requests: mpsc::Receiver<EmitRequest>,
+    memory: Memory,
+    asked: mpsc::Receiver<Asked>,
     tasks: JoinSet<Work>,
     under_way: BTreeMap<Effect, Task>,
     names: HashMap<Id, Effect>,
@@ -124,6 +127,8 @@ impl<'e> Runner<'e> {
             return Ok(None);
         };
         let (emitter, requests) = Emitter::channel(QUEUE);
+        let library = Library::new(engine.index.clone(), state.memory_workspace());
+        let (memory, asked) = Memory::channel(state.run.clone(), library, emitter.clone(), engine.redactor.clone());
         Ok(Some(Self {
             engine,
             state,
@@ -136,6 +141,8 @@ impl<'e> Runner<'e> {
             sandbox: Arc::new(sandbox),
             emitter,
             requests,
+            memory,
+            asked,
             tasks: JoinSet::new(),
             under_way: BTreeMap::new(),
             names: HashMap::new(),
@@ -169,6 +176,7 @@ impl<'e> Runner<'e> {
             // Every arm is cancel-safe: a queue, a join set, watches and timers.
             tokio::select! {
                 Some(request) = self.requests.recv() => self.take_emissions(request).await?,
+                Some(asked) = self.asked.recv() => self.remember(asked).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
                 _ = commands.arrived() => self.take_commands().await?,
                 () = tokio::time::sleep(POLL) => self.take_commands().await?,
@@ -237,6 +245,15 @@ impl<'e> Runner<'e> {
         for (count, done) in waiting {
             // Whoever asked may be gone by now; its event is written all the same.
             let _ = done.send(ids.by_ref().take(count).collect());
+        }
+        Ok(())
+    }
+
+    /// Answers what a tool asks of the run's memory, once the log tells of it.
+    async fn remember(&mut self, asked: Asked) -> Result<(), EngineError> {
+        if let Some(mut prepared) = memory::prepare(&self.engine.store, &self.state.memory, asked).await {
+            self.commit(prepared.event.take().into_iter().collect(), None).await?;
+            prepared.answer();
         }
         Ok(())
     }
@@ -324,7 +341,7 @@ impl<'e> Runner<'e> {
         let retry_at = turn.and_then(|turn| turn.retry_at);
         let request = ModelRequest {
             model: state.model.clone(),
-            system: state.system.clone(),
+            system: state.told_first().into(),
             messages: state.conversation.messages().clone(),
             tools: self.tools.specs().cloned().collect(),
             max_output_tokens: state.max_output_tokens(),
@@ -361,6 +378,7 @@ impl<'e> Runner<'e> {
             events: self.emitter.clone(),
             artifacts: Artifacts::new(self.engine.store.clone(), self.emitter.clone(), self.engine.redactor.clone()),
             redactor: self.engine.redactor.clone(),
+            memory: self.memory.clone(),
             cancel,
         }
     }

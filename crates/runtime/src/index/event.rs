@@ -5,8 +5,9 @@ use r1_event::side_record::{Erase, RunContext};
 use r1_event::{Kind, Payload, Record, Seq, UnixNanos, Version, projection, v1};
 use r1_protocol::data::{
     ApprovalRequested, ApprovalResolved, ApprovalTimedOut, ArtifactCreated, ArtifactUpdated, AssistantToolCallProposed,
-    CostTick, EventData, GapRunDisconnected, PolicyModelRewrote, PolicyToolBlocked, RedactionApplied, RunHandedOver,
-    RunReleased, RunStarted, SessionInterrupted, TaskUpdated, ToolEditApplied, ToolFileWriteApplied, UserAttachment,
+    CostTick, EventData, GapRunDisconnected, MemoryWrite, PolicyModelRewrote, PolicyToolBlocked, RedactionApplied,
+    RunHandedOver, RunReleased, RunStarted, SessionInterrupted, TaskUpdated, ToolEditApplied, ToolFileWriteApplied,
+    UserAttachment,
 };
 
 use crate::control::prune::context_of;
@@ -23,6 +24,7 @@ const FOLDED: &[&str] = &[
     AssistantToolCallProposed::TYPE,
     CostTick::TYPE,
     GapRunDisconnected::TYPE,
+    MemoryWrite::TYPE,
     PolicyModelRewrote::TYPE,
     PolicyToolBlocked::TYPE,
     RedactionApplied::TYPE,

@@ -5,17 +5,19 @@ use std::collections::{BTreeSet, HashMap};
 use r1_event::payload::Typed;
 use r1_event::side_record::Erase;
 use r1_event::{Payload, Record, RunId, Seq, SideRecord, UnixNanos};
-use r1_protocol::data::{EventData, RedactionApplied, TaskUpdated};
+use r1_protocol::data::{EventData, MemoryWrite, RedactionApplied, TaskUpdated};
 use r1_store::{DocumentChange, PageLimit, SharedStore, StoreError};
 
 use super::approval::{ApprovalEntry, Word};
 use super::artifact::ArtifactEntry;
 use super::drawer::Drawer;
 use super::event::{Event, Place, Said};
+use super::memory::Remembered;
 use super::origin;
 use super::run::{Opening, Prompt, RunEntry};
 use super::task::TaskEntry;
 use crate::artifact::view::ArtifactView;
+use crate::memory::Tier;
 
 /// What became of the documents that some events speak of.
 pub(super) struct Fold<'a> {
@@ -25,6 +27,7 @@ pub(super) struct Fold<'a> {
     pub(super) tasks: Drawer<TaskEntry>,
     pub(super) approvals: Drawer<ApprovalEntry>,
     pub(super) artifacts: Drawer<ArtifactEntry>,
+    pub(super) memories: Drawer<Remembered>,
     /// Runs that got something new.
     grown: BTreeSet<RunId>,
     /// Sequences that were redacted, by run, as far as these events and their documents tell.
@@ -41,6 +44,7 @@ impl<'a> Fold<'a> {
             tasks: Drawer::default(),
             approvals: Drawer::default(),
             artifacts: Drawer::default(),
+            memories: Drawer::default(),
             grown: BTreeSet::new(),
             redacted: HashMap::new(),
             erasures: HashMap::new(),
@@ -66,7 +70,7 @@ impl<'a> Fold<'a> {
         let Some(entry) = self.runs.get_mut(self.store, run.as_str()).await? else { return Ok(()) };
         let open = if event.kind.is_terminal() { std::mem::take(&mut entry.pending) } else { Vec::new() };
         if let Some(typed) = event.typed() {
-            self.typed(run, event.at, typed).await?;
+            self.typed(run, event.seq, event.at, typed).await?;
         }
         if let Some(entry) = self.runs.get_mut(self.store, run.as_str()).await? {
             entry.apply(&event);
@@ -114,6 +118,7 @@ impl<'a> Fold<'a> {
         changes.extend(self.tasks.into_changes());
         changes.extend(self.approvals.into_changes());
         changes.extend(self.artifacts.into_changes());
+        changes.extend(self.memories.into_changes());
         changes
     }
 
@@ -172,7 +177,7 @@ impl<'a> Fold<'a> {
         Ok(RunEntry::of_context(run, event, started_at, context.unwrap_or_default()))
     }
 
-    async fn typed(&mut self, run: &RunId, at: UnixNanos, typed: &Typed) -> Result<(), StoreError> {
+    async fn typed(&mut self, run: &RunId, seq: Seq, at: UnixNanos, typed: &Typed) -> Result<(), StoreError> {
         if let Some(word) = Word::of(typed) {
             return self.approval(run, at, word).await;
         }
@@ -184,6 +189,9 @@ impl<'a> Fold<'a> {
             };
             artifact.apply(run, entry, at, typed);
             return Ok(());
+        }
+        if let Some(write) = MemoryWrite::read(typed) {
+            return self.remember(run, seq, at, write).await;
         }
         if let Some(updated) = TaskUpdated::read(typed) {
             let entry = self.runs.get(self.store, run.as_str()).await?;
@@ -200,6 +208,22 @@ impl<'a> Fold<'a> {
         {
             self.redacted.entry(run).or_default().extend(redaction.sequences);
         }
+        Ok(())
+    }
+
+    /// Keeps account of what outlives tasks; what does not is in the log of its run.
+    async fn remember(&mut self, run: &RunId, seq: Seq, at: UnixNanos, write: MemoryWrite) -> Result<(), StoreError> {
+        let Some(tier) = Tier::of(&write.tier, &write.store).filter(|tier| tier.outlives_tasks()) else {
+            return Ok(());
+        };
+        let entry = self.runs.get(self.store, run.as_str()).await?;
+        let Some(workspace) = entry.and_then(|entry| entry.memory_of.clone()) else { return Ok(()) };
+        let name = Remembered::name(&workspace, tier, &write.key);
+        let remembered = match self.memories.get_mut(self.store, &name).await? {
+            Some(remembered) => remembered,
+            None => self.memories.put(&name, Remembered::new(&workspace, tier, &write.key)),
+        };
+        remembered.take(run, seq, at, write);
         Ok(())
     }
 

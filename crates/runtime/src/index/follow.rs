@@ -12,6 +12,7 @@ use super::approval::ApprovalEntry;
 use super::artifact::ArtifactEntry;
 use super::drawer::Entry;
 use super::fold::Fold;
+use super::memory::Remembered;
 use super::run::{Prompt, RunEntry};
 use super::task::TaskEntry;
 
@@ -143,6 +144,7 @@ impl Index {
             TaskEntry::COLLECTION,
             ApprovalEntry::COLLECTION,
             ArtifactEntry::COLLECTION,
+            Remembered::COLLECTION,
         ];
         let mut changes: Vec<_> =
             kept.into_iter().map(|collection| DocumentChange::Clear { collection: collection.into() }).collect();

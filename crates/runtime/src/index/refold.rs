@@ -9,6 +9,7 @@ use super::approval::{ApprovalEntry, RUN};
 use super::artifact::ArtifactEntry;
 use super::drawer::{Entry, facet, read};
 use super::fold::Fold;
+use super::memory;
 use super::run::{ABOUT, RunEntry, TASK};
 
 /// How many documents are looked up at once.
@@ -97,6 +98,19 @@ impl Fold<'_> {
             .collect();
         artifacts.extend(all::<ArtifactEntry>(self.store, facet(RUN, stored_id)).await?.into_iter().map(|e| e.id));
         artifacts.iter().for_each(|id| self.artifacts.remove(id));
+        self.drop_memories(stored_id).await
+    }
+
+    /// Takes back what a run wrote; others may have written the same keys.
+    async fn drop_memories(&mut self, run: &str) -> Result<(), StoreError> {
+        let mut names: BTreeSet<_> = memory::of_run(self.store, run).await?.into_iter().collect();
+        names.extend(self.memories.seen().map(|(name, _)| name.to_owned()));
+        for name in names {
+            let Some(remembered) = self.memories.get_mut(self.store, &name).await? else { continue };
+            if remembered.unlearn(run) {
+                self.memories.remove(&name);
+            }
+        }
         Ok(())
     }
 }

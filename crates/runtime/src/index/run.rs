@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::drawer::{Entry, facet};
 use super::event::{Event, Said};
+use super::memory::{WORKSPACE, workspace_name};
 use super::progress::Progress;
 use crate::agent::Budget;
 use crate::agent::answer::usage;
@@ -45,6 +46,8 @@ pub(super) struct RunEntry {
     pub(super) redacted: BTreeSet<u64>,
     /// What of its cost its task has counted.
     pub(super) counted_cost: u64,
+    /// The directory whose lasting memory it has.
+    pub(super) memory_of: Option<String>,
 }
 
 /// What a run's first event says beyond the run itself.
@@ -65,6 +68,7 @@ pub(super) struct Opening {
 struct Spec {
     interactive: bool,
     budget: Option<Budget>,
+    workspace_source: Option<Workspace>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -99,6 +103,8 @@ impl RunEntry {
         let is_driven = source.as_ref().and_then(|source| source.get("driven")).is_some_and(|driven| driven == true);
         entry.is_imported &= !is_driven;
         let title = started.title.clone().filter(|title| !title.is_empty());
+        let origin_path = spec.workspace_source.and_then(|source| source.path);
+        entry.memory_of = origin_path.or_else(|| workspace.path.clone());
         let shown = Run {
             number: started.number,
             title: title.clone().unwrap_or_else(|| short(&started.goal)),
@@ -185,6 +191,7 @@ impl RunEntry {
             pending: Vec::new(),
             redacted: BTreeSet::new(),
             counted_cost: 0,
+            memory_of: None,
         }
     }
 
@@ -283,6 +290,11 @@ impl RunEntry {
         !matches!(self.run.kind.as_str(), OPERATOR | CONTROL)
     }
 
+    /// Whether an agent has begun to work in it.
+    pub(super) fn acts(&self) -> bool {
+        self.run.kind == "agent_loop" && !self.is_imported && self.run.started_at.is_some()
+    }
+
     /// The run that an operator run is about.
     pub(super) fn about(&self) -> Option<&str> {
         self.run.parent_run_id.as_deref().filter(|_| self.run.kind == OPERATOR)
@@ -303,6 +315,7 @@ impl Entry for RunEntry {
         let agent = run.source.as_ref().and_then(|source| source.get("agent")).and_then(serde_json::Value::as_str);
         let served = Some(run.id.as_str()).filter(|served| *served != self.stored_id);
         let parent = run.parent_run_id.as_deref().filter(|_| self.is_listed());
+        let workspace = self.memory_of.as_deref().map(workspace_name);
         let known = [
             (SESSION, run.session_id.as_deref()),
             (TASK, run.task_id.as_deref()),
@@ -311,6 +324,7 @@ impl Entry for RunEntry {
             (SOURCE, agent),
             (SERVED_AS, served),
             (LISTED, self.is_listed().then_some("true")),
+            (WORKSPACE, workspace.as_deref()),
         ];
         facets.extend(known.into_iter().filter_map(|(name, value)| Some(facet(name, value?))));
         facets

@@ -36,6 +36,10 @@ fn typed_cuts_in(typed: &Typed) -> bool {
         | data::ToolMultiEditRejected::TYPE
         | data::ToolFileWriteRejected::TYPE
         | data::ArtifactUpdated::TYPE => true,
+        // Who a run is, which it is told before its first turn.
+        data::MemoryRead::TYPE => {
+            data::MemoryRead::read(typed).is_some_and(|read| read.by == data::MemoryBy::Runtime)
+        }
         data::ApprovalResolved::TYPE => {
             data::ApprovalResolved::read(typed).is_some_and(|resolved| resolved.decision == data::Decision::Cancelled)
         }

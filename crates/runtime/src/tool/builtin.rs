@@ -13,6 +13,7 @@ use super::git::Git;
 use super::glob::Glob;
 use super::grep::Grep;
 use super::http::Http;
+use super::memory;
 use super::multi_edit::MultiEdit;
 use super::shell::Shell;
 use super::todo_write::TodoWrite;
@@ -34,6 +35,7 @@ pub fn all(root: &Path, net: &NetClient, search: Option<Service>) -> Vec<Arc<dyn
     tools.push(Arc::new(Http::new(net.clone())));
     tools.push(Arc::new(WebFetch::new(net.clone())));
     tools.push(Arc::new(WebSearch::new(search)));
+    tools.extend(memory::all());
     tools
 }
 

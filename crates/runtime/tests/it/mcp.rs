@@ -80,10 +80,12 @@ async fn context(directory: &Path) -> (ToolContext, mpsc::UnboundedReceiver<Payl
     });
     let redactor = Arc::new(Redactor::default());
     let sandbox = SandboxConfig { workspace: directory.to_owned(), ..SandboxConfig::default() };
+    let store: r1_store::SharedStore = Arc::new(MemoryStore::new());
     let context = ToolContext {
         workspace: Arc::new(Workspace::open(directory).unwrap()),
         sandbox: Arc::new(Sandbox::detect(sandbox).await.unwrap()),
-        artifacts: Artifacts::new(Arc::new(MemoryStore::new()), events.clone(), Arc::clone(&redactor)),
+        artifacts: Artifacts::new(Arc::clone(&store), events.clone(), Arc::clone(&redactor)),
+        memory: crate::tool_stage::no_memory(&store, &events, &redactor),
         events,
         redactor,
         cancel: CancellationToken::new(),

@@ -9,6 +9,8 @@ use r1_event::payload::Typed;
 use r1_protocol::data::{ArtifactCreated, EventData};
 use r1_runtime::artifact::{self, Artifacts};
 use r1_runtime::emit::{EmitRequest, Emitter};
+use r1_runtime::index::Index;
+use r1_runtime::memory::{Library, Memory};
 use r1_runtime::redact::Redactor;
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode, environment};
 use r1_runtime::tool::{Prepared, Tool, ToolCall, ToolContext, ToolError, ToolOutput};
@@ -27,6 +29,13 @@ pub(crate) struct ToolStage {
     _directory: TempDir,
 }
 
+/// Of a run that nobody owns: for tools that remember nothing.
+pub(crate) fn no_memory(store: &SharedStore, events: &Emitter, redactor: &Arc<Redactor>) -> Memory {
+    let run = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap();
+    let library = Library::new(Index::new(Arc::clone(store)), "/nowhere");
+    Memory::channel(run, library, events.clone(), Arc::clone(redactor)).0
+}
+
 impl ToolStage {
     pub(crate) async fn new() -> Self {
         Self::with_redactor(Redactor::default()).await
@@ -43,6 +52,7 @@ impl ToolStage {
             workspace: Arc::new(Workspace::open(directory.path()).unwrap()),
             sandbox: Arc::new(unconfined(directory.path()).await),
             artifacts: Artifacts::new(Arc::clone(&store), emitter.clone(), Arc::clone(&redactor)),
+            memory: no_memory(&store, &emitter, &redactor),
             events: emitter,
             redactor,
             cancel: CancellationToken::new(),

@@ -5,9 +5,9 @@ use axum::http::HeaderMap;
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use r1_protocol::data::{Actor, ActorKind, Via};
-use r1_runtime::control::caller::{Caller as ControlCaller, NoteSlot};
+use r1_runtime::control::caller::{Caller as ControlCaller, NoteSlot, Role as ControlRole};
 
-use super::grant::{Cap, Grant};
+use super::grant::{Cap, Grant, Role};
 use crate::error::ApiError;
 use crate::request::TraceParent;
 
@@ -61,10 +61,19 @@ impl Caller {
 
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
-        let Identity { id: _, name, grant: _, via, client } = &self.identity;
+        let Identity { id: _, name, grant, via, client } = &self.identity;
         let (id, client, via) = (Some(name.clone()), client.clone(), Some(via.clone()));
-        let actor = Actor { kind: ActorKind::Operator, id, client, via };
-        ControlCaller { actor: Some(actor), note: self.note.clone() }
+        let role = match grant {
+            Grant::Role(Role::Bridge) => ControlRole::Bridge,
+            Grant::Caps(_) | Grant::Role(Role::Ingest) => ControlRole::Operator,
+        };
+        // A program that only tells what it sees is no person who decides.
+        let kind = match role {
+            ControlRole::Operator => ActorKind::Operator,
+            ControlRole::Bridge => ActorKind::System,
+        };
+        let actor = Actor { kind, id, client, via };
+        ControlCaller { actor: Some(actor), note: self.note.clone(), role }
     }
 }
 

@@ -41,6 +41,7 @@ impl From<Refusal> for ApiError {
             | Refusal::OtherDecision { .. }
             | Refusal::OtherText { .. }
             | Refusal::NoModel
+            | Refusal::MemoryMoved
             | Refusal::NotABlob { .. } => Self::conflict(message),
         }
     }
@@ -184,6 +185,8 @@ impl From<TaskError> for ApiError {
             TaskError::Create(err) => err.into(),
             TaskError::Command(err) => err.into(),
             TaskError::GoOn(err) => err.into(),
+            TaskError::History(err) => err.into(),
+            err @ TaskError::Ledger(_) => Self::internal(&err),
             TaskError::Operator(err) => err.into(),
             TaskError::Store(err) => err.into(),
         }

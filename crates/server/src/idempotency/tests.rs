@@ -169,7 +169,7 @@ async fn ep_27_after_a_crash_between_effect_and_answer_the_answer_is_made_again(
     let app = app();
     let claim = left_behind(&app, "k", "{}", dead_owner()).await;
     // The effect, noted in its own transaction; then the process dies.
-    let caller = Caller { actor: None, note: Some(claim.slot()) };
+    let caller = Caller { note: Some(claim.slot()), ..Caller::default() };
     let spec = RunSpec { provider: ProviderSpec::scripted(Scenario::parse("").unwrap()), ..RunSpec::default() };
     let new = NewRun { prompt: "do it".into(), model: "script".into(), spec, ..NewRun::default() };
     let run = create(&app.engine, new, true, &caller).await.unwrap();
@@ -187,7 +187,7 @@ async fn ep_27_after_a_crash_before_the_effect_the_request_is_carried_out() {
     let lost = left_behind(&app, "k", "{}", dead_owner()).await;
     assert_eq!(text(send(&app, &calls, request("k", "{}")).await.unwrap()).await.2, "call 1");
     // What the dead process has left undone cannot be done any more: its note is refused.
-    let caller = Caller { actor: None, note: Some(lost.slot()) };
+    let caller = Caller { note: Some(lost.slot()), ..Caller::default() };
     let new = NewRun { prompt: "do it".into(), model: "script".into(), ..NewRun::default() };
     assert!(create(&app.engine, new, true, &caller).await.is_err());
 }

@@ -3,6 +3,7 @@
 
 mod answer;
 mod approvals;
+mod bridges;
 mod patches;
 mod runs;
 mod tasks;
@@ -14,5 +15,6 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(runs::table());
     rows.extend(approvals::table());
     rows.extend(patches::table());
+    rows.extend(bridges::table());
     rows
 }

@@ -24,8 +24,9 @@ async fn ep_28_the_checked_in_document_is_what_the_server_serves() {
 }
 
 /// The table of the specification, as it is served.
-const PROMISED: [(&str, &str); 42] = [
+const PROMISED: [(&str, &str); 43] = [
     ("POST", "/hecate/v1/tasks"),
+    ("POST", "/hecate/v1/events"),
     ("GET", "/hecate/v1/tasks"),
     ("GET", "/hecate/v1/tasks/{task_id}"),
     ("PATCH", "/hecate/v1/tasks/{task_id}"),

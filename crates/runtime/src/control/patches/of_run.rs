@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use r1_event::payload::RunStarted;
-use r1_event::{Payload, RunId, Seq};
+use r1_event::{RunId, Seq};
 use r1_protocol::json;
 use r1_store::{PageLimit, SharedStore, StoreError};
 use serde::Deserialize;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::super::caller::{Caller, Effect};
 use super::super::check::blocking;
 use super::super::command::{CommandError, command};
-use super::super::operator::{self, OPERATOR, OperatorError, OperatorRun};
+use super::super::operator::{self, About, OPERATOR, OperatorError, OperatorRun};
 use super::{Done, PatchError, Request, apply, index, reject, revert};
 use crate::agent::command::{Command, Recorded, Refusal, with_actor};
 use crate::agent::{Call, RunState};
@@ -107,7 +107,7 @@ pub async fn act(
             moved.effect = write(engine, run, goal, request, events, caller).await?;
             return Ok(moved);
         }
-        let record = Command::Record { events: events.into_iter().filter_map(recorded).collect() };
+        let record = Command::Record { events: events.into_iter().filter_map(Recorded::of).collect() };
         match command(engine, run, record, caller).await {
             Ok(answer) => {
                 moved.effect = Some(answer.effect);
@@ -135,7 +135,7 @@ async fn write(
         Emission { payload, ..event }
     };
     let new = OperatorRun {
-        about: run.clone(),
+        about: About::Run(run.clone()),
         goal,
         reason: redactor.text(&request.reason).into_owned(),
         events: events.into_iter().map(told).collect(),
@@ -143,15 +143,6 @@ async fn write(
     let key = engine.key().cloned();
     let places = operator::write(engine.store(), new, engine.instance(), key, request.now, caller).await?;
     Ok(places.first().map(|place| Effect::new(&place.run_id, place.seq)))
-}
-
-fn recorded(emission: Emission) -> Option<Recorded> {
-    let Payload::Typed(typed) = emission.payload else { return None };
-    Some(Recorded {
-        type_name: typed.r#type,
-        data: json::from_raw(&typed.data),
-        blobs: emission.blobs.iter().map(ToString::to_string).collect(),
-    })
 }
 
 /// Where a run's patches live.

@@ -11,8 +11,10 @@ use serde_json::Value;
 
 use super::TaskError;
 use crate::agent::Budget;
-use crate::agent::command::{Recorded, TaskChanges};
+use crate::agent::command::TaskChanges;
 use crate::config::{Config, McpServer, Period, Usd};
+use crate::control::append::may_append;
+use crate::control::caller::Caller;
 use crate::control::order::{Order, Work};
 use crate::policy::ApprovalMode;
 use crate::provider::ProviderSpec;
@@ -153,22 +155,21 @@ pub(super) fn changes(wanted: PatchTask) -> Result<TaskChanges, Vec<ErrorDetail>
     })
 }
 
-/// An event from outside, as it is recorded.
-pub(super) fn external(event: ExternalEvent) -> Result<Recorded, TaskError> {
+/// An event from outside that `caller` may tell: its type, and what it says.
+pub(super) fn external(event: ExternalEvent, caller: &Caller) -> Result<(String, Object), TaskError> {
     let ExternalEvent { type_name, data } = event;
     let invalid =
         |path: &str, reason: &str| TaskError::Invalid(vec![ErrorDetail { path: path.into(), reason: reason.into() }]);
     if !is_type_name(&type_name) {
         return Err(invalid("/type", "a type is words of a-z, 0-9 and _ with dots between, such as external.build"));
     }
-    if !type_name.starts_with("external.") {
+    if !may_append(&type_name, caller) {
         return Err(TaskError::Reserved { type_name });
     }
-    let data = Value::Object(data);
-    if data.to_string().len() > MAX_EXTERNAL {
+    if serde_json::to_string(&data).is_ok_and(|text| text.len() > MAX_EXTERNAL) {
         return Err(invalid("/data", "an event from outside may say 256 KiB; store what is larger as an artifact"));
     }
-    Ok(Recorded { type_name, data, blobs: Vec::new() })
+    Ok((type_name, data))
 }
 
 /// Whether a text could name a type of events.

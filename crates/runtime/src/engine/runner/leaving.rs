@@ -23,6 +23,7 @@ impl Runner<'_> {
         while self.state.terminal.is_none() && self.under_way.keys().any(is_call) {
             tokio::select! {
                 Some(request) = self.requests.recv() => self.take_emissions(request).await?,
+                Some(asked) = self.asked.recv() => self.remember(asked).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.task_ended(done).await?,
                 () = tokio::time::sleep_until(patience) => break,
                 () = hurry.cancelled() => break,
@@ -64,7 +65,9 @@ impl Runner<'_> {
     pub(super) async fn stop_all(&mut self) {
         self.under_way.values().for_each(|task| task.cancel.cancel());
         self.requests.close();
+        self.asked.close();
         while self.requests.recv().await.is_some() {}
+        while self.asked.recv().await.is_some() {}
         while self.tasks.join_next().await.is_some() {}
         self.under_way.clear();
     }

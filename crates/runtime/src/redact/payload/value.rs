@@ -17,6 +17,8 @@ pub(super) enum Names {
     Foreign,
     /// R1's own: references stay as they are, and no name is a secret's.
     Own,
+    /// R1's own of an event whose content under this name was redacted before it was hashed.
+    Clean(&'static str),
     /// Those of an event that holds a piece of a stream under this name.
     Piece(&'static str),
 }
@@ -26,6 +28,7 @@ impl Names {
     pub(super) fn of_type(event_type: &str) -> Self {
         match event_type {
             "tool.shell.output_chunk" | "process.output" => Self::Piece("data"),
+            "memory.read" | "memory.write" => Self::Clean("value"),
             "assistant.text_delta" | "assistant.thinking_delta" => Self::Piece("delta"),
             _ if event_type.starts_with("external.") || event_type.starts_with("agent.") => Self::Foreign,
             _ => Self::Own,
@@ -35,18 +38,20 @@ impl Names {
 
 /// Whether R1 has names, hashes, times or words of a closed set under this key of its own.
 pub(super) fn is_reference(key: &str) -> bool {
-    const WORDS: [&str; 24] = [
+    const WORDS: [&str; 26] = [
         "by",
         "code",
         "decision",
         "digest",
         "encoding",
+        "fingerprint",
         "kind",
         "lease_until",
         "limit",
         "mime",
         "model",
         "outcome",
+        "prior_fingerprint",
         "provider",
         "redacted_paths",
         "result_revision",
@@ -102,10 +107,11 @@ impl<'a> Place<'a> {
     fn under(self, key: Option<&'a str>) -> Option<Self> {
         let here = Self { key, previous: None, names: Names::Foreign };
         match (self.names, key) {
-            (Names::Foreign, _) | (Names::Own | Names::Piece(_), None) => Some(here),
-            (Names::Own | Names::Piece(_), Some(key)) if is_reference(key) => None,
+            (Names::Foreign, _) | (Names::Own | Names::Clean(_) | Names::Piece(_), None) => Some(here),
+            (Names::Own | Names::Clean(_) | Names::Piece(_), Some(key)) if is_reference(key) => None,
+            (Names::Clean(clean), Some(key)) if clean == key => None,
             (Names::Piece(piece), Some(key)) if piece == key => Some(Self { names: self.names, ..here }),
-            (Names::Own | Names::Piece(_), Some(_)) => Some(Self { key: None, ..here }),
+            (Names::Own | Names::Clean(_) | Names::Piece(_), Some(_)) => Some(Self { key: None, ..here }),
         }
     }
 
@@ -116,7 +122,7 @@ impl<'a> Place<'a> {
     fn which(self) -> Which {
         match self.names {
             Names::Piece(_) => Which::ContextFree,
-            Names::Foreign | Names::Own => Which::All,
+            Names::Foreign | Names::Own | Names::Clean(_) => Which::All,
         }
     }
 

@@ -31,7 +31,7 @@ async fn caller(stage: &Stage, key: &str) -> Caller {
     body.insert("request_hash".into(), "1234".into());
     let note = NoteSlot { collection: "answers".into(), key: key.into(), revision: 1, body };
     let actor = Actor { kind: ActorKind::Operator, id: Some("ada".into()), ..Default::default() };
-    Caller { actor: Some(actor), note: Some(note) }
+    Caller { note: Some(note), ..Caller::new(actor) }
 }
 
 async fn noted(stage: &Stage, key: &str) -> Effect {

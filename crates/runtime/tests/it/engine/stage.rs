@@ -92,8 +92,9 @@ impl TestWorld {
             reads_only: false,
         };
         let root: Arc<Path> = self.root.as_path().into();
-        vec![
-            Arc::new(Edit::new(root.clone())),
+        let mut tools = r1_runtime::tool::memory::all();
+        tools.extend([
+            Arc::new(Edit::new(root.clone())) as Arc<dyn Tool>,
             Arc::new(FileWrite::new(root.clone())),
             Arc::new(MultiEdit::new(root)),
             tool("echo", true, |_| Subject::Internal, Act::Echo),
@@ -103,7 +104,8 @@ impl TestWorld {
             tool("wait", false, |_| Subject::Internal, Act::Wait(self.begun.clone(), self.go_on.clone())),
             tool("again", true, |_| Subject::Internal, Act::WaitFirst(self.runs.clone(), self.begun.clone())),
             tool("act", false, command, Act::Count(self.runs.clone())),
-        ]
+        ]);
+        tools
     }
 }
 

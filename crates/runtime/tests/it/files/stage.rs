@@ -49,6 +49,7 @@ impl Stage {
         let context = ToolContext {
             sandbox: Arc::new(Sandbox::detect(config).await.unwrap()),
             artifacts: Artifacts::new(store.clone(), events.clone(), Arc::clone(&redactor)),
+            memory: crate::tool_stage::no_memory(&store, &events, &redactor),
             events,
             redactor: Arc::clone(&redactor),
             cancel: CancellationToken::new(),

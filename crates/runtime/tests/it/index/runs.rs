@@ -9,7 +9,7 @@ use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::create::NewRun;
 use r1_runtime::control::go_on::{Changes, fork, retry};
-use r1_runtime::control::operator::{self, OperatorRun};
+use r1_runtime::control::operator::{self, About, OperatorRun};
 use r1_runtime::emit::Emission;
 use r1_runtime::index::{Index, IndexError, RunQuery, TaskQuery};
 use r1_store::SharedStore;
@@ -36,7 +36,7 @@ async fn task_of(index: &Index, run: &RunId) -> Task {
 /// Writes an operator run that changes the task of `run`.
 async fn update(store: &SharedStore, run: &RunId, updated: TaskUpdated) -> RunId {
     let new = OperatorRun {
-        about: run.clone(),
+        about: About::Run(run.clone()),
         goal: "change the task".into(),
         reason: "because".into(),
         events: vec![Emission::plain(updated.to_payload())],
