@@ -38,6 +38,7 @@ pub mod sandbox;
 pub mod snapshot;
 pub mod source;
 pub mod tool;
+pub mod trace;
 pub mod workers;
 pub mod workspace;
 pub mod world;
