@@ -35,6 +35,7 @@ pub mod redact;
 pub mod replay;
 pub mod resolve;
 pub mod sandbox;
+pub mod session_file;
 pub mod snapshot;
 pub mod source;
 pub mod tool;

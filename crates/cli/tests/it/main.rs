@@ -14,6 +14,7 @@ mod proofs;
 mod remote;
 mod sandbox;
 mod starling;
+mod stoke;
 mod support;
 mod validate;
 mod words;
