@@ -12,6 +12,7 @@ use r1_runtime::config::ConfigError;
 use r1_runtime::control::checkpoint::CheckpointError;
 use r1_runtime::control::command::CommandError;
 use r1_runtime::control::create::CreateError;
+use r1_runtime::control::events::EventsError;
 use r1_runtime::control::export::ExportError;
 use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::import::ImportError;
@@ -21,6 +22,7 @@ use r1_runtime::control::patches::{ActError, PatchError};
 use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
 use r1_runtime::control::redact::RedactError;
+use r1_runtime::control::stoke::{PrintError, StokeExportError};
 use r1_runtime::engine::EngineError;
 use r1_runtime::history::HistoryError;
 use r1_runtime::home::HomeError;
@@ -172,6 +174,35 @@ impl From<OpenError> for CliError {
             }
         };
         worded(err).hint(hint)
+    }
+}
+
+impl From<EventsError> for CliError {
+    fn from(err: EventsError) -> Self {
+        match err {
+            EventsError::Store(err) => err.into(),
+            err @ EventsError::NoRun { .. } => worded(err).hint("list the runs with `r1 runs`"),
+        }
+    }
+}
+
+impl From<PrintError> for CliError {
+    fn from(err: PrintError) -> Self {
+        match err {
+            PrintError::Events(err) => err.into(),
+            PrintError::NoRandomness(err) => err.into(),
+            err @ PrintError::Closed(_) => worded(err),
+        }
+    }
+}
+
+impl From<StokeExportError> for CliError {
+    fn from(err: StokeExportError) -> Self {
+        match err {
+            StokeExportError::Source(err) => err.into(),
+            StokeExportError::Output(err) => err.into(),
+            err @ StokeExportError::Unreadable => worded(err).hint("find out more with `r1 log validate`"),
+        }
     }
 }
 

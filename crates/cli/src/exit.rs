@@ -23,6 +23,8 @@ pub(crate) enum Exit {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// Nobody reads the output any more.
+    PipeClosed,
 }
 
 impl Exit {
@@ -34,6 +36,7 @@ impl Exit {
             Self::Open | Self::Aborted | Self::NoDaemon => 3,
             Self::Budget => 4,
             Self::Interrupted => 130,
+            Self::PipeClosed => 141,
             Self::Terminated => 143,
         }
     }

@@ -10,7 +10,9 @@ mod error;
 mod exit;
 mod follow;
 mod keyboard;
+mod lines;
 mod output;
+mod presence;
 mod progress;
 mod remote;
 mod render;
@@ -32,7 +34,10 @@ fn main() -> ExitCode {
     if let Some(code) = r1_runtime::process::supervisor::entry(std::env::args_os()) {
         return code;
     }
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(err) => return wrong_use(&err),
+    };
     let exit = match run(cli) {
         Ok(exit) => exit,
         // Whoever read our output has seen enough.
@@ -43,6 +48,17 @@ fn main() -> ExitCode {
         }
     };
     exit.into()
+}
+
+/// Says what is wrong with the arguments, or shows the help that they ask for.
+fn wrong_use(err: &clap::Error) -> ExitCode {
+    // Whoever closed our output does not want to hear it.
+    let _ = err.print();
+    let code = u8::try_from(err.exit_code()).unwrap_or(Exit::Usage.code());
+    if code != 0 && lines::are_wanted(std::env::args()) {
+        lines::print_wrong_use(&err.kind().to_string(), code);
+    }
+    ExitCode::from(code)
 }
 
 fn run(cli: Cli) -> Result<Exit, CliError> {

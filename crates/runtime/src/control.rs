@@ -20,5 +20,6 @@ pub mod patches;
 pub mod proof;
 pub mod prune;
 pub mod redact;
+pub mod stoke;
 pub mod task;
 pub mod view;

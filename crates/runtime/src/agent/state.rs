@@ -47,8 +47,10 @@ pub struct RunState {
     pub title: String,
     /// low, normal or high.
     pub priority: String,
-    /// W3C trace context of whoever asked for it.
+    /// The place in a W3C trace of the process that works on it, or that worked on it last.
     pub trace_parent: Option<String>,
+    /// That process.
+    pub instance_id: Option<String>,
     /// Where it works.
     pub workspace_path: String,
     /// clone, worktree, in_place or none.
@@ -192,6 +194,14 @@ pub(super) struct FailedTurn {
 }
 
 impl RunState {
+    /// The requests for approval that wait for an answer.
+    pub fn open_approvals(&self) -> impl Iterator<Item = &str> {
+        self.calls.iter().filter_map(|call| match &call.stage {
+            Stage::Waiting { approval_id, .. } => Some(approval_id.as_str()),
+            Stage::Proposed | Stage::Approved | Stage::Running { .. } | Stage::Reissue | Stage::Closed => None,
+        })
+    }
+
     /// The status as the log alone tells it.
     #[must_use]
     pub fn status(&self) -> RunStatus {

@@ -13,6 +13,7 @@ mod provider;
 mod redaction;
 mod replay_v1;
 mod shell;
+mod stoke;
 mod tasks;
 mod tool_stage;
 mod web;

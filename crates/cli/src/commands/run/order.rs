@@ -32,7 +32,7 @@ pub(super) struct Order {
 
 impl Order {
     /// Reads settings, files, standard input and keys; makes nothing yet.
-    pub(super) fn read(args: &Args, unattended: bool, context: &Context) -> Result<Self, CliError> {
+    pub(super) fn read(args: &Args, prompt: String, unattended: bool, context: &Context) -> Result<Self, CliError> {
         let workspace = workspace(args.workspace.as_deref())?;
         let config = settings::load(context, &workspace, flags(args))?;
         let order = order::Order {
@@ -44,7 +44,8 @@ impl Order {
             scenario: args.scenario.as_deref().map(scenario).transpose()?,
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
             unattended,
-            ..order::Order::new(Work::Agent(prompt(&args.prompt)?), workspace)
+            trace_parent: environment::variable("TRACEPARENT"),
+            ..order::Order::new(Work::Agent(prompt), workspace)
         };
         let variables: Variables = Arc::new(environment::variable);
         order.model(&config, &variables)?;
@@ -117,7 +118,8 @@ fn workspace(given: Option<&Path>) -> Result<PathBuf, CliError> {
     if path.is_dir() { Ok(path) } else { Err(CliError::new(format!("{} is not a directory", path.display()))) }
 }
 
-fn prompt(given: &str) -> Result<String, CliError> {
+/// What to do: as it was typed, or from standard input.
+pub(super) fn prompt(given: &str) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given.to_owned());
     }

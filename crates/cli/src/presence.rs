@@ -1,0 +1,114 @@
+//! Telling other programs of this user that we are at work, and on what.
+
+use r1_event::payload::RunStarted;
+use r1_event::{Kind, Payload, RunId, Seq};
+use r1_protocol::RunFacts;
+use r1_protocol::stoke::session_id;
+use r1_runtime::location::StoreLocation;
+use r1_runtime::session_file::{INTERVAL, Session, SessionFile, Status};
+use r1_runtime::world;
+use r1_store::{PageLimit, SharedStore};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval_at};
+
+use crate::context::Context;
+use crate::exit::Exit;
+
+/// The file that tells of us, for as long as we work on a run.
+pub(crate) struct Presence {
+    ended: oneshot::Sender<Status>,
+    task: JoinHandle<()>,
+}
+
+impl Presence {
+    /// Tells of the work on a run. Where that cannot be, nobody is told: the run is not worth less for it.
+    pub(crate) async fn of_run(context: &Context, store: &SharedStore, run: &RunId) -> Option<Self> {
+        let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
+        let first = records.first()?;
+        let facts = RunFacts::of_first(first, None)?;
+        let Ok(Payload::RunStarted(started)) = Payload::decode(Kind::RunStarted, first.payload.as_ref()?) else {
+            return None;
+        };
+        let session = session(context, run, &facts, *started);
+        let file = SessionFile::create(context.home.path(), session).ok()?;
+        let (ended, end) = oneshot::channel();
+        Some(Self { ended, task: tokio::spawn(keep(file, end)) })
+    }
+
+    /// Tells how it ended.
+    pub(crate) async fn end(self, exit: Exit) {
+        let status = match exit {
+            Exit::Ok => Status::Completed,
+            Exit::Aborted | Exit::Interrupted | Exit::Terminated | Exit::PipeClosed => Status::Cancelled,
+            _ => Status::Failed,
+        };
+        // The file is there to be found, and whoever wants to know how a run ended reads its log.
+        let _ = self.ended.send(status);
+        let _ = self.task.await;
+    }
+}
+
+async fn keep(mut file: SessionFile, mut end: oneshot::Receiver<Status>) {
+    let mut interval = interval_at(Instant::now() + INTERVAL, INTERVAL);
+    loop {
+        let (status, is_over) = tokio::select! {
+            _ = interval.tick() => (Status::Running, false),
+            ended = &mut end => (ended.unwrap_or(Status::Failed), true),
+        };
+        let written = file.update(world::now(), status);
+        if is_over || written.is_err() {
+            return;
+        }
+    }
+}
+
+fn session(context: &Context, run: &RunId, facts: &RunFacts, started: RunStarted) -> Session {
+    let workspace = started.workspace.as_ref().map(r1_protocol::json::from_raw).unwrap_or_default();
+    let now = world::now();
+    Session {
+        version: "1.0".into(),
+        pid: std::process::id(),
+        instance_id: context.instance.clone(),
+        started_at: now.into(),
+        updated_at: now.into(),
+        repo_root: workspace["path"].as_str().unwrap_or_default().into(),
+        mode: "run".into(),
+        status: Status::Running,
+        session_id: Some(session_id(facts)).filter(|id| !id.is_empty()),
+        run_id: Some(run.to_string()),
+        model: Some(started.model_id).filter(|model| !model.is_empty()),
+        trace_parent: started.trace_parent.unwrap_or_default(),
+        stream_file: None,
+        ledger_dir: None,
+        store: store(&context.location),
+    }
+}
+
+/// Where runs are kept, without what only we may know: a name and password before the host, or in the options.
+fn store(location: &StoreLocation) -> String {
+    match location {
+        StoreLocation::Sqlite(path) => path.display().to_string(),
+        StoreLocation::Postgres(url) => {
+            let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+            let place = rest.split(['?', '#']).next().unwrap_or_default();
+            format!("{scheme}://{}", place.rsplit('@').next().unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_named_without_credentials() {
+        for (url, named) in [
+            ("postgres://ada:s3cret@db.example:5432/r1", "postgres://db.example:5432/r1"),
+            ("postgresql://db/r1?password=s3cret", "postgresql://db/r1"),
+            ("postgres://a:p@ss@db/r1#x", "postgres://db/r1"),
+        ] {
+            assert_eq!(store(&StoreLocation::Postgres(url.into())), named);
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! A run printed as lines while it is written.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+
+use r1_event::payload::{AssistantMessageCompleted, RunCompleted, RunStarted, TurnStarted};
+use r1_event::{Payload, RunId, UnixNanos};
+use r1_protocol::data::{ApprovalRequested, AssistantTextDelta, EventData as _, RunChildStarted};
+use r1_protocol::stoke::Options;
+use r1_runtime::control::stoke::{Outlet, Pace, PrintError, Printer, Wanted};
+use r1_runtime::writer::RunWriter;
+use r1_store::{MemoryStore, SharedStore};
+use serde_json::Value;
+
+const RUN: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B";
+const CHILD: &str = "run_01K0E8N2AB4T7V2W5X8Y1Z3A6C";
+
+/// Where lines end up, once the reader is let go.
+#[derive(Clone, Default)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+/// A reader that reads nothing until it is told to.
+struct Stopped {
+    page: Page,
+    go: Option<Receiver<()>>,
+}
+
+impl Write for Stopped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(go) = self.go.take() {
+            go.recv().map_err(io::Error::other)?;
+        }
+        self.page.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Page {
+    fn lines(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap();
+        bytes.split_inclusive(|byte| *byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+}
+
+async fn append(store: &SharedStore, run: &str, payloads: Vec<Payload>) {
+    let run: RunId = run.parse().unwrap();
+    let mut writer = RunWriter::open(store.clone(), run, "test", None).await.unwrap();
+    let events = payloads.into_iter().map(|payload| (UnixNanos(1_777_000_000_000_000_000), payload));
+    writer.append(events).await.unwrap();
+    writer.close().await.unwrap();
+}
+
+fn started() -> Payload {
+    Payload::RunStarted(Box::new(RunStarted { goal: "say a lot".into(), ..RunStarted::default() }))
+}
+
+fn turn(deltas: u64) -> Vec<Payload> {
+    let delta = |index: u64| AssistantTextDelta { delta: index.to_string(), ..Default::default() }.to_payload();
+    let mut events = vec![Payload::TurnStarted(TurnStarted { turn_id: "T".into(), ..Default::default() })];
+    events.extend((0..deltas).map(delta));
+    let answer = AssistantMessageCompleted { turn_id: "T".into(), text: "that".into(), ..Default::default() };
+    events.push(Payload::AssistantMessageCompleted(Box::new(answer)));
+    events
+}
+
+fn asks(approval_id: &str) -> Payload {
+    ApprovalRequested { approval_id: approval_id.into(), kind: "shell".into(), ..Default::default() }.to_payload()
+}
+
+fn ended() -> Payload {
+    Payload::RunCompleted(RunCompleted { final_text: "that".into(), ..RunCompleted::default() })
+}
+
+fn wanted(pace: Pace) -> Wanted {
+    Wanted { options: Options { partial_messages: true, ..Options::default() }, pace, ..Wanted::default() }
+}
+
+fn count(lines: &[Value], type_name: &str) -> usize {
+    lines.iter().filter(|line| line["type"] == type_name).count()
+}
+
+async fn printed(store: &SharedStore, wanted: Wanted) -> Vec<Value> {
+    let page = Page::default();
+    let outlet = Outlet::new(Stopped { page: page.clone(), go: None });
+    Printer::open(store.clone(), RUN.parse().unwrap(), wanted).await.unwrap().print(&outlet).await.unwrap();
+    outlet.close().await.unwrap();
+    page.lines()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stoke_07_a_stopped_reader_costs_the_run_nothing_and_gets_all_that_matters() {
+    const TURNS: u64 = 40;
+    const DELTAS: u64 = 2_500;
+    let store: SharedStore = Arc::new(MemoryStore::new());
+    append(&store, RUN, [vec![started()], turn(3)].concat()).await;
+    let (page, (go, wait)) = (Page::default(), channel());
+    let outlet = Outlet::new(Stopped { page: page.clone(), go: Some(wait) });
+    let printer = Printer::open(store.clone(), RUN.parse().unwrap(), wanted(Pace::Live)).await.unwrap();
+    let printing = tokio::spawn(async move { (printer.print(&outlet).await, outlet.close().await) });
+    // The whole run is written while nobody reads: that it can be is what is promised.
+    for index in 0..TURNS {
+        append(&store, RUN, [vec![asks(&format!("appr_{index}"))], turn(DELTAS)].concat()).await;
+    }
+    append(&store, RUN, vec![ended()]).await;
+    go.send(()).unwrap();
+    let (done, closed) = printing.await.unwrap();
+    (done.unwrap(), closed.unwrap());
+
+    let lines = page.lines();
+    let whole = printed(&store, wanted(Pace::Follow)).await;
+    let dropped: Vec<_> = lines.iter().filter(|line| line["subtype"] == "stream.dropped").collect();
+    let lost: u64 = dropped.iter().map(|line| line["_stoke.dev/count"].as_u64().unwrap()).sum();
+    assert!(lost > 50_000, "{lost} were dropped");
+    assert_eq!(lost as usize + count(&lines, "stream_event"), count(&whole, "stream_event"));
+    let others = |lines: &[Value]| -> Vec<Value> {
+        let is_other = |line: &&Value| line["type"] != "stream_event" && line["subtype"] != "stream.dropped";
+        lines.iter().filter(is_other).cloned().collect()
+    };
+    assert_eq!(others(&lines), others(&whole), "nothing else is missing");
+    assert_eq!(count(&lines, "hitl_required") as u64, TURNS);
+    let mut last = 0;
+    for line in dropped {
+        let (first, until) = (line["_stoke.dev/first_seq"].as_u64(), line["_stoke.dev/last_seq"].as_u64());
+        assert!(first.unwrap() > last && until >= first, "{line}");
+        last = until.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_child_runs_ask_is_told_live_and_all_of_them_where_that_is_wanted() {
+    let store: SharedStore = Arc::new(MemoryStore::new());
+    append(&store, CHILD, vec![started(), asks("appr_child"), ended()]).await;
+    let child = RunChildStarted {
+        child_run_id: CHILD.into(),
+        kind: "subagent".into(),
+        tool_call_id: Some("c1".into()),
+        ..Default::default()
+    };
+    append(&store, RUN, vec![started(), child.to_payload(), ended()]).await;
+    let sessions = |lines: &[Value]| {
+        let own = lines[0]["session_id"].clone();
+        lines.iter().filter(|line| line["session_id"] != own).map(|line| line["type"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(sessions(&printed(&store, wanted(Pace::Live)).await), ["hitl_required"]);
+    assert_eq!(sessions(&printed(&store, wanted(Pace::Follow)).await), [""; 0]);
+    let with_children = Wanted { children: true, ..wanted(Pace::ToTheEnd) };
+    let all = sessions(&printed(&store, with_children).await);
+    assert_eq!(all, ["system", "stoke.session.start", "hitl_required", "stoke.session.end", "result"]);
+}
+
+#[tokio::test]
+async fn a_reader_that_is_gone_is_noticed() {
+    struct Gone;
+    impl Write for Gone {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let store: SharedStore = Arc::new(MemoryStore::new());
+    append(&store, RUN, vec![started(), asks("appr_1"), asks("appr_2")]).await;
+    let outlet = Outlet::new(Gone);
+    let printer = Printer::open(store.clone(), RUN.parse().unwrap(), wanted(Pace::Live)).await.unwrap();
+    let printing = tokio::spawn(async move { printer.print(&outlet).await });
+    append(&store, RUN, turn(3)).await;
+    append(&store, RUN, turn(3)).await;
+    append(&store, RUN, vec![ended()]).await;
+    let done = printing.await.unwrap();
+    assert!(matches!(done, Ok(()) | Err(PrintError::Closed(_))), "{done:?}");
+}
