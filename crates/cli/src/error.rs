@@ -101,9 +101,21 @@ impl CliError {
 
     /// Whether all that went wrong is that nobody reads our output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
-        let mut next = self.cause.as_deref().map(|cause| cause as &dyn Error);
+        let is_closed = |cause: &(dyn Error + 'static)| {
+            cause.downcast_ref::<io::Error>().is_some_and(|err| err.kind() == io::ErrorKind::BrokenPipe)
+        };
+        self.is_caused_by(is_closed)
+    }
+
+    /// Whether what failed is the store, and not what was asked of it.
+    pub(crate) fn is_of_the_store(&self) -> bool {
+        self.is_caused_by(|cause| cause.is::<StoreError>() || cause.is::<OpenError>())
+    }
+
+    fn is_caused_by(&self, is_it: impl Fn(&(dyn Error + 'static)) -> bool) -> bool {
+        let mut next = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
         while let Some(cause) = next {
-            if cause.downcast_ref::<io::Error>().is_some_and(|err| err.kind() == io::ErrorKind::BrokenPipe) {
+            if is_it(cause) {
                 return true;
             }
             next = cause.source();

@@ -133,6 +133,11 @@ pub(crate) fn exit_of(ended: Option<&(Kind, String)>, asked_to_end: Option<Exit>
     }
 }
 
+/// Whether a run ended because a criterion or a gate did not let it pass.
+pub(crate) fn is_failed_check(ended: Option<&(Kind, String)>) -> bool {
+    ended.is_some_and(|(kind, code)| *kind == Kind::RunFailed && matches!(code.as_str(), "gate_failed" | "ac_failed"))
+}
+
 /// How an event ends its run, if it does: its kind, and the code of a failure.
 pub(crate) fn ending(payload: &Payload) -> Option<(Kind, String)> {
     match payload {
@@ -161,8 +166,9 @@ struct Screen {
     store: SharedStore,
     from: Seq,
     live: Option<Live>,
+    /// What makes the line for scripts.
     lines: Option<RunLines>,
-    /// The line for scripts.
+    /// That line.
     result: Option<String>,
     desk: Desk,
     /// Whether our worker has the run. A word to the run before that would take the lease from under it.
@@ -201,7 +207,9 @@ impl Screen {
 
     async fn take(&mut self, record: &Record) -> Result<(), CliError> {
         let Ok((place, payload)) = RunState::read(record) else { return Ok(()) };
-        self.keep_result(record);
+        if self.live.is_none() {
+            self.keep_result(record);
+        }
         self.learn_patch(&payload).await;
         self.begun |= place.seq >= self.from && is_claim(&payload);
         self.ended = ending(&payload).or_else(|| self.ended.take());

@@ -1,8 +1,10 @@
 //! Which lines of a run are wanted, where it is printed as lines of JSON.
 
+use std::ffi::OsString;
 use std::io::Write as _;
 
-use r1_protocol::stoke::{Options, process};
+use r1_protocol::stoke::Options;
+use r1_protocol::stoke::process::{self, Completion};
 use r1_runtime::control::stoke::{Wanted, moment};
 
 use crate::error::CliError;
@@ -16,19 +18,20 @@ pub(crate) enum LineFormat {
 
 /// Whether arguments that cannot be read ask `r1 run` for lines all the same: then a program reads our output,
 /// and waits for its last line.
-pub(crate) fn are_wanted(mut arguments: impl Iterator<Item = String>) -> bool {
+pub(crate) fn are_wanted(arguments: impl Iterator<Item = OsString>) -> bool {
+    let mut arguments = arguments.map(|argument| argument.to_string_lossy().into_owned());
     let runs = arguments.any(|argument| argument == "run");
     let rest: Vec<_> = arguments.collect();
     let has_pair = rest.windows(2).any(|pair| pair[0] == "--output-format" && pair[1] == "stream-json");
     runs && (has_pair || rest.iter().any(|argument| argument == "--output-format=stream-json"))
 }
 
-/// The lines of a process that was called in the wrong way.
-pub(crate) fn print_wrong_use(message: &str, code: u8) {
+/// The lines of a process that cannot even begin.
+pub(crate) fn print_wrong_use(message: &str, exit_code: u8) {
     let mut out = std::io::stdout().lock();
     let lines = [
         moment(None).map(|moment| process::error(moment, process::ErrorKind::Usage, message)),
-        moment(None).map(|moment| process::complete(moment, code, None)),
+        moment(None).map(|moment| process::complete(moment, Completion { exit_code, ..Completion::default() })),
     ];
     // Without random numbers a line has no name, and without a reader nobody misses it.
     lines.into_iter().flatten().for_each(|line| drop(out.write_all(&line)));
@@ -62,7 +65,7 @@ enum Events {
 }
 
 impl Lines {
-    pub(crate) fn options(&self) -> Options {
+    fn options(&self) -> Options {
         Options {
             partial_messages: self.include_partial_messages,
             thinking: self.include_thinking,
@@ -83,5 +86,14 @@ impl Lines {
         }
         Err(CliError::new("more lines can only be wanted where lines are printed")
             .hint("say `--output-format stream-json` too, or `--format stoke` for an export"))
+    }
+
+    /// The lines of one log alone.
+    pub(crate) fn of_one_log(&self) -> Result<Options, CliError> {
+        if self.include_child_runs {
+            return Err(CliError::new("an export is of one run; its child runs are logs of their own")
+                .hint("interleave them with `r1 tail RUN --output-format stream-json --include-child-runs`"));
+        }
+        Ok(self.options())
     }
 }

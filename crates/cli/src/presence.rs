@@ -1,11 +1,14 @@
 //! Telling other programs of this user that we are at work, and on what.
 
+use std::path::Path;
+
 use r1_event::payload::RunStarted;
 use r1_event::{Kind, Payload, RunId, Seq};
 use r1_protocol::RunFacts;
 use r1_protocol::stoke::session_id;
 use r1_runtime::location::StoreLocation;
-use r1_runtime::session_file::{INTERVAL, Session, SessionFile, Status};
+use r1_runtime::session_file::{INTERVAL, Session, SessionFile, Status, VERSION, project_of};
+use r1_runtime::trace::TraceParent;
 use r1_runtime::world;
 use r1_store::{PageLimit, SharedStore};
 use tokio::sync::oneshot;
@@ -15,7 +18,7 @@ use tokio::time::{Instant, interval_at};
 use crate::context::Context;
 use crate::exit::Exit;
 
-/// The file that tells of us, for as long as we work on a run.
+/// The file that tells of us, for as long as we are at work.
 pub(crate) struct Presence {
     ended: oneshot::Sender<Status>,
     task: JoinHandle<()>,
@@ -30,7 +33,16 @@ impl Presence {
         let Ok(Payload::RunStarted(started)) = Payload::decode(Kind::RunStarted, first.payload.as_ref()?) else {
             return None;
         };
-        let session = session(context, run, &facts, *started);
+        Self::begin(context, of_run(context, run, &facts, *started)?)
+    }
+
+    /// Tells of a server for the project in `directory`.
+    pub(crate) fn of_server(context: &Context, directory: &Path) -> Option<Self> {
+        let place = TraceParent::mint(None).ok()?;
+        Self::begin(context, of_process(context, directory, "serve", place.to_string()))
+    }
+
+    fn begin(context: &Context, session: Session) -> Option<Self> {
         let file = SessionFile::create(context.home.path(), session).ok()?;
         let (ended, end) = oneshot::channel();
         Some(Self { ended, task: tokio::spawn(keep(file, end)) })
@@ -41,7 +53,7 @@ impl Presence {
         let status = match exit {
             Exit::Ok => Status::Completed,
             Exit::Aborted | Exit::Interrupted | Exit::Terminated | Exit::PipeClosed => Status::Cancelled,
-            _ => Status::Failed,
+            Exit::Failed | Exit::Usage | Exit::Open | Exit::Budget | Exit::NoDaemon => Status::Failed,
         };
         // The file is there to be found, and whoever wants to know how a run ended reads its log.
         let _ = self.ended.send(status);
@@ -63,22 +75,32 @@ async fn keep(mut file: SessionFile, mut end: oneshot::Receiver<Status>) {
     }
 }
 
-fn session(context: &Context, run: &RunId, facts: &RunFacts, started: RunStarted) -> Session {
+fn of_run(context: &Context, run: &RunId, facts: &RunFacts, started: RunStarted) -> Option<Session> {
     let workspace = started.workspace.as_ref().map(r1_protocol::json::from_raw).unwrap_or_default();
+    let directory = Path::new(workspace["path"].as_str()?);
+    Some(Session {
+        session_id: Some(session_id(facts)).filter(|id| !id.is_empty()),
+        run_id: Some(run.to_string()),
+        model: Some(started.model_id).filter(|model| !model.is_empty()),
+        ..of_process(context, directory, "run", started.trace_parent?)
+    })
+}
+
+fn of_process(context: &Context, directory: &Path, mode: &str, trace_parent: String) -> Session {
     let now = world::now();
     Session {
-        version: "1.0".into(),
+        version: VERSION.into(),
         pid: std::process::id(),
         instance_id: context.instance.clone(),
         started_at: now.into(),
         updated_at: now.into(),
-        repo_root: workspace["path"].as_str().unwrap_or_default().into(),
-        mode: "run".into(),
+        repo_root: project_of(directory).into(),
+        mode: mode.into(),
         status: Status::Running,
-        session_id: Some(session_id(facts)).filter(|id| !id.is_empty()),
-        run_id: Some(run.to_string()),
-        model: Some(started.model_id).filter(|model| !model.is_empty()),
-        trace_parent: started.trace_parent.unwrap_or_default(),
+        session_id: None,
+        run_id: None,
+        model: None,
+        trace_parent,
         stream_file: None,
         ledger_dir: None,
         store: store(&context.location),

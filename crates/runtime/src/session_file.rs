@@ -2,7 +2,7 @@
 //!
 //! It is there to be found, and proves nothing: whoever wants to know what happened reads the log.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,13 +11,21 @@ use r1_event::UnixNanos;
 use r1_protocol::data::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::world;
+
+/// The directory of a project in which R1 keeps what belongs to it. R1 makes it only when it is asked to.
+pub const DIRECTORY: &str = ".stoke";
+
+/// The form of these files.
+pub const VERSION: &str = "1.0";
+
 /// How often the file is written anew while the process lives.
 pub const INTERVAL: Duration = Duration::from_secs(30);
 
 /// What a process says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// The version of this form.
+    /// [`VERSION`].
     pub version: String,
     /// The process.
     pub pid: u32,
@@ -79,6 +87,7 @@ impl SessionFile {
     /// Writes the file of a process: in the project's `.stoke`, if it has one, else in `home`.
     pub fn create(home: &Path, session: Session) -> io::Result<Self> {
         let file = Self { path: place(home, &session), session };
+        sweep(home, file.session.updated_at.nanos().unwrap_or(UnixNanos(0)));
         file.write()?;
         Ok(file)
     }
@@ -115,26 +124,47 @@ impl SessionFile {
 pub fn is_stale(session: &Session, now: UnixNanos) -> bool {
     let age = session.updated_at.nanos().map_or(i64::MAX, |at| now.0.saturating_sub(at.0));
     let is_late = u128::try_from(age).unwrap_or(0) > 3 * INTERVAL.as_nanos();
-    is_late && !is_alive(session.pid)
+    is_late && world::is_gone(session.pid)
+}
+
+/// The project that a directory belongs to: of those above it, up to where its version control begins, the
+/// nearest that has a [`DIRECTORY`]; without one, where its version control begins, or itself.
+#[must_use]
+pub fn project_of(directory: &Path) -> &Path {
+    let root = directory.ancestors().find(|above| above.join(".git").exists()).unwrap_or(directory);
+    let mut inside = directory.ancestors().take_while(|above| above.starts_with(root));
+    inside.find(|above| above.join(DIRECTORY).is_dir()).unwrap_or(root)
 }
 
 fn place(home: &Path, session: &Session) -> PathBuf {
-    let project = session.repo_root.join(".stoke");
+    let project = session.repo_root.join(DIRECTORY);
     if !project.is_dir() {
-        return home.join("instances").join(format!("{}.json", session.instance_id));
+        return instances(home).join(format!("{}.json", session.instance_id));
     }
     let path = project.join("r1.session.json");
-    let owner = File::open(&path).ok().and_then(|file| serde_json::from_reader::<_, Session>(file).ok());
-    let is_taken = owner.is_some_and(|owner| {
-        owner.instance_id != session.instance_id && owner.status == Status::Running && is_alive(owner.pid)
+    let is_taken = read(&path).is_some_and(|owner| {
+        owner.instance_id != session.instance_id && owner.status == Status::Running && !world::is_gone(owner.pid)
     });
     if is_taken { project.join(format!("r1.session.{}.json", session.instance_id)) } else { path }
 }
 
-fn is_alive(pid: u32) -> bool {
-    // Without a list of processes nobody can tell: then it counts as alive.
-    let processes = Path::new("/proc/self");
-    !processes.exists() || OpenOptions::new().read(true).open(format!("/proc/{pid}/stat")).is_ok()
+fn instances(home: &Path) -> PathBuf {
+    home.join("instances")
+}
+
+fn read(path: &Path) -> Option<Session> {
+    serde_json::from_reader(io::BufReader::new(File::open(path).ok()?)).ok()
+}
+
+/// Takes away what gone processes left in the home: nobody else does.
+fn sweep(home: &Path, now: UnixNanos) {
+    let files = fs::read_dir(instances(home)).into_iter().flatten().flatten();
+    for path in files.map(|file| file.path()) {
+        if read(&path).is_some_and(|session| is_stale(&session, now)) {
+            // Another process may have been quicker.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +173,7 @@ mod tests {
 
     fn session(repo_root: &Path, instance_id: &str) -> Session {
         Session {
-            version: "1.0".into(),
+            version: VERSION.into(),
             pid: std::process::id(),
             instance_id: instance_id.into(),
             started_at: UnixNanos(0).into(),
@@ -189,5 +219,27 @@ mod tests {
         let gone = Session { pid: u32::MAX, ..here.clone() };
         let late = UnixNanos(91_000_000_000);
         assert!(!is_stale(&here, late) && is_stale(&gone, late) && !is_stale(&gone, UnixNanos(89_000_000_000)));
+    }
+
+    #[test]
+    fn what_gone_processes_left_in_the_home_is_swept_away() {
+        let home = tempfile::tempdir().unwrap();
+        let late = Time::from(UnixNanos(91_000_000_000));
+        let gone = Session { pid: u32::MAX, ..session(Path::new("/"), "r1-00000001") };
+        let recent = Session { updated_at: late.clone(), ..session(Path::new("/"), "r1-00000002") };
+        let (gone, recent) = (SessionFile::create(home.path(), gone), SessionFile::create(home.path(), recent));
+        assert!(!gone.unwrap().path().exists() && recent.unwrap().path().exists());
+    }
+
+    #[test]
+    fn a_project_is_what_has_the_directory_or_is_under_version_control() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("a/b");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(project_of(&inner), inner);
+        fs::create_dir(root.path().join(".git")).unwrap();
+        assert_eq!(project_of(&inner), root.path());
+        fs::create_dir(root.path().join("a/.stoke")).unwrap();
+        assert_eq!(project_of(&inner), root.path().join("a"));
     }
 }

@@ -41,6 +41,24 @@ impl TraceParent {
         if minted.is_some_place() { Ok(minted) } else { Err(NoRandomness) }
     }
 
+    /// Which trace.
+    #[must_use]
+    pub const fn trace_id(&self) -> [u8; 16] {
+        self.trace_id
+    }
+
+    /// Where in it.
+    #[must_use]
+    pub const fn parent_id(&self) -> [u8; 8] {
+        self.parent_id
+    }
+
+    /// Whether whoever began the trace records it.
+    #[must_use]
+    pub const fn is_sampled(&self) -> bool {
+        self.flags & 1 == 1
+    }
+
     fn is_some_place(&self) -> bool {
         self.trace_id != [0; 16] && self.parent_id != [0; 8]
     }

@@ -84,7 +84,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         }
     };
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
-    carry_out(workshop, &run, message, Follow { look, attendance, from }).await
+    carry_out(context, workshop, &run, message, Follow { look, attendance, from }).await
 }
 
 /// How many runs are worked on at a time.

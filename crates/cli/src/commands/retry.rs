@@ -40,5 +40,5 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),
         from: Seq::FIRST,
     };
-    carry_out(workshop, &run, None, follow).await
+    carry_out(context, workshop, &run, None, follow).await
 }

@@ -151,24 +151,25 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let run = order.place(&workshop).await?;
     let look = (!is_json).then(|| follow::look(args.thinking, args.verbose));
-    let presence = Presence::of_run(context, workshop.engine.store(), &run).await;
-    let ended = carry_out(workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await;
-    if let Some(presence) = presence {
-        presence.end(*ended.as_ref().unwrap_or(&Exit::Failed)).await;
-    }
-    ended
+    carry_out(context, workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }
 
 /// Works on a run in sight of the user until it ends, and says how it ended.
 pub(super) async fn carry_out(
+    context: &Context,
     workshop: Workshop,
     run: &RunId,
     message: Option<String>,
     follow: Follow,
 ) -> Result<Exit, CliError> {
     let prints_result = follow.look.is_none();
-    let followed =
-        follow::work(&workshop, run, Claim { by_operator: true, message, caller: ask::caller() }, follow).await?;
+    let presence = Presence::of_run(context, workshop.engine.store(), run).await;
+    let claim = Claim { by_operator: true, message, caller: ask::caller() };
+    let followed = follow::work(&workshop, run, claim, follow).await;
+    if let Some(presence) = presence {
+        presence.end(followed.as_ref().map_or(Exit::Failed, |followed| followed.exit)).await;
+    }
+    let followed = followed?;
     workshop.close().await?;
     match (prints_result, followed.result) {
         (true, Some(line)) => output::print_line(&line)?,

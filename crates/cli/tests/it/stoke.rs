@@ -2,6 +2,8 @@
 
 mod answers;
 mod ends;
+mod pressure;
+mod public_reader;
 mod same;
 mod traces;
 
@@ -102,6 +104,11 @@ impl Steered {
 
     pub(crate) fn stop_reading(self) -> Child {
         self.child
+    }
+
+    /// The exit code; nothing more is read.
+    pub(crate) fn wait(mut self) -> i32 {
+        self.child.wait().unwrap().code().unwrap()
     }
 
     /// The rest of the lines, and the exit code.

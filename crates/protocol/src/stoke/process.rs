@@ -60,27 +60,40 @@ impl ErrorKind {
     }
 }
 
-/// How a process that ran an agent ends, by its exit code.
-#[must_use]
-pub const fn subtype_of_exit(code: u8) -> &'static str {
-    match code {
-        0 => "success",
-        1 => "error_run_failed",
-        2 | 4 => "error_budget_or_usage",
-        3 => "error_operator_abort",
-        130 => "error_sigint",
-        143 => "error_sigterm",
-        _ => "error_unknown",
+/// How a process that worked on a run ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// Its exit code.
+    pub exit_code: u8,
+    /// Whether it failed because a criterion or a gate did.
+    pub check_failed: bool,
+    /// The digest of the run's receipt, if it has one.
+    pub receipt_digest: Option<String>,
+}
+
+impl Completion {
+    /// The same in a word.
+    const fn subtype(&self) -> &'static str {
+        match self.exit_code {
+            0 => "success",
+            1 if self.check_failed => "error_ac_failed",
+            1 => "error_run_failed",
+            2 | 4 => "error_budget_or_usage",
+            3 => "error_operator_abort",
+            130 => "error_sigint",
+            143 => "error_sigterm",
+            _ => "error_unknown",
+        }
     }
 }
 
 /// The last line of all: how the process ends.
 #[must_use]
-pub fn complete(moment: Moment, exit_code: u8, receipt_digest: Option<&str>) -> Vec<u8> {
+pub fn complete(moment: Moment, completion: Completion) -> Vec<u8> {
     let mut object = Object::new();
-    object.insert("subtype".into(), subtype_of_exit(exit_code).into());
-    object.insert("_stoke.dev/exit_code".into(), exit_code.into());
-    if let Some(digest) = receipt_digest {
+    object.insert("subtype".into(), completion.subtype().into());
+    object.insert("_stoke.dev/exit_code".into(), completion.exit_code.into());
+    if let Some(digest) = completion.receipt_digest {
         object.insert("_stoke.dev/receipt_digest".into(), digest.into());
     }
     stamped(object, "complete", moment)
@@ -130,15 +143,40 @@ fn stamped(mut object: Object, type_name: &str, moment: Moment) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    fn moment() -> Moment {
+        Moment { ts: UnixNanos(1), random: [0xff; 16], session_id: None }
+    }
+
     #[test]
     fn a_process_says_how_it_ends() {
-        let moment = Moment { ts: UnixNanos(1), random: [0xff; 16], session_id: None };
-        let line = String::from_utf8(complete(moment, 3, None)).unwrap();
+        let completion = Completion { exit_code: 3, ..Completion::default() };
+        let line = String::from_utf8(complete(moment(), completion)).unwrap();
         assert_eq!(
             line,
             "{\"_stoke.dev/exit_code\":3,\"subtype\":\"error_operator_abort\",\
              \"ts\":\"1970-01-01T00:00:00.000000001Z\",\"type\":\"complete\",\
              \"uuid\":\"ffffffff-ffff-4fff-bfff-ffffffffffff\"}\n"
         );
+    }
+
+    #[test]
+    fn stoke_05_every_exit_code_has_its_word() {
+        let words = [
+            (0, "success"),
+            (1, "error_run_failed"),
+            (2, "error_budget_or_usage"),
+            (3, "error_operator_abort"),
+            (4, "error_budget_or_usage"),
+            (130, "error_sigint"),
+            (141, "error_unknown"),
+            (143, "error_sigterm"),
+        ];
+        for (exit_code, word) in words {
+            assert_eq!(Completion { exit_code, ..Completion::default() }.subtype(), word);
+        }
+        let failed = Completion { exit_code: 1, check_failed: true, receipt_digest: Some("ab".into()) };
+        assert_eq!(failed.subtype(), "error_ac_failed");
+        let line = String::from_utf8(complete(moment(), failed)).unwrap();
+        assert!(line.contains(r#""_stoke.dev/receipt_digest":"ab""#), "{line}");
     }
 }

@@ -194,14 +194,6 @@ pub(super) struct FailedTurn {
 }
 
 impl RunState {
-    /// The requests for approval that wait for an answer.
-    pub fn open_approvals(&self) -> impl Iterator<Item = &str> {
-        self.calls.iter().filter_map(|call| match &call.stage {
-            Stage::Waiting { approval_id, .. } => Some(approval_id.as_str()),
-            Stage::Proposed | Stage::Approved | Stage::Running { .. } | Stage::Reissue | Stage::Closed => None,
-        })
-    }
-
     /// The status as the log alone tells it.
     #[must_use]
     pub fn status(&self) -> RunStatus {

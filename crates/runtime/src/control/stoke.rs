@@ -5,7 +5,9 @@
 //! - [`Pressure`]: what a reader that is too slow does not get.
 //! - [`Outlet`]: where lines go; a stopped reader holds up nothing but the thread that writes to it.
 //! - [`Printer`]: prints a run, and what its children ask, until it ends.
+//! - [`Family`]: the events of a run and of its children; [`resolve`] answers what any of them asks.
 
+mod family;
 mod outlet;
 mod pressure;
 mod printer;
@@ -19,6 +21,7 @@ use r1_protocol::RunFacts;
 use r1_protocol::stoke::process::Moment;
 use r1_protocol::stoke::{Line, Options, Projection};
 
+pub use family::{Family, family, open_approvals, resolve};
 pub use outlet::{Outlet, OutletClosed};
 pub use pressure::{Dropped, Pressure};
 pub use printer::{Pace, PrintError, Printer, Wanted};
@@ -29,7 +32,7 @@ use crate::source::{Log, Progress, SourceError};
 use crate::world::{self, NoRandomness};
 
 /// Names the nodes of a receipt's graph that events belong to.
-pub trait Ledger: Send {
+pub trait Ledger: Send + Sync {
     /// The node of the next event of the log, as a line names it.
     fn node_of(&mut self, record: &Record) -> Option<String>;
 }

@@ -8,10 +8,16 @@ use r1_event::payload::{AssistantMessageCompleted, RunCompleted, RunStarted, Tur
 use r1_event::{Payload, RunId, UnixNanos};
 use r1_protocol::data::{ApprovalRequested, AssistantTextDelta, EventData as _, RunChildStarted};
 use r1_protocol::stoke::Options;
-use r1_runtime::control::stoke::{Outlet, Pace, PrintError, Printer, Wanted};
+use r1_runtime::agent::command::{Decision, Refusal, Resolution, Scope};
+use r1_runtime::control::caller::Caller;
+use r1_runtime::control::command::CommandError;
+use r1_runtime::control::stoke::{Family, Outlet, Pace, PrintError, Printer, Wanted, family, open_approvals, resolve};
+use r1_runtime::policy::ApprovalMode;
 use r1_runtime::writer::RunWriter;
 use r1_store::{MemoryStore, SharedStore};
 use serde_json::Value;
+
+use crate::engine::stage::Stage;
 
 const RUN: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B";
 const CHILD: &str = "run_01K0E8N2AB4T7V2W5X8Y1Z3A6C";
@@ -150,6 +156,61 @@ async fn what_child_runs_ask_is_told_live_and_all_of_them_where_that_is_wanted()
     let with_children = Wanted { children: true, ..wanted(Pace::ToTheEnd) };
     let all = sessions(&printed(&store, with_children).await);
     assert_eq!(all, ["system", "stoke.session.start", "hitl_required", "stoke.session.end", "result"]);
+}
+
+/// A run that nobody is at work on and that waits for an answer, started by another one.
+async fn asking_child(stage: &Stage) -> RunId {
+    let mut new = stage.new_run("turns: [{tool_calls: [{tool: act, input: {x: 1}}]}, {text: done}]");
+    new.spec.approval = ApprovalMode::Ask;
+    let run = stage.create(new).await;
+    let work = stage.start(&run);
+    stage.until(&run, "approval.requested").await;
+    work.abort();
+    run
+}
+
+fn resolution(approval_id: &str) -> Resolution {
+    Resolution {
+        approval_id: approval_id.into(),
+        decision: Decision::Reject,
+        comment: "no".into(),
+        scope: Scope::Once,
+        subject_hash: None,
+        edited_input: None,
+    }
+}
+
+#[tokio::test]
+async fn stoke_06_what_descendants_ask_is_answered_through_the_run_that_started_them() {
+    let stage = Stage::new();
+    let (child, grandchild) = (asking_child(&stage).await, asking_child(&stage).await);
+    let store: SharedStore = stage.engine.store().clone();
+    let begets = |run: &RunId| {
+        RunChildStarted { child_run_id: run.to_string(), kind: "subagent".into(), ..Default::default() }.to_payload()
+    };
+    append(&store, CHILD, vec![started(), begets(&grandchild), ended()]).await;
+    append(&store, RUN, vec![started(), begets(&child), begets(&CHILD.parse().unwrap()), ended()]).await;
+    let run: RunId = RUN.parse().unwrap();
+    let everyone = [run.clone(), child.clone(), CHILD.parse().unwrap(), grandchild.clone()];
+    assert_eq!(family(&store, &run).await.unwrap(), everyone);
+
+    let open = open_approvals(&store, &run).await.unwrap();
+    assert_eq!(open.len(), 2, "{open:?}");
+    let caller = Caller::default();
+    let answer = resolve(&stage.engine, &run, resolution(&open[1]), &caller).await.unwrap();
+    assert!(!answer.was_so && open_approvals(&store, &run).await.unwrap() == open[..1]);
+    let again = resolve(&stage.engine, &run, resolution(&open[1]), &caller).await.unwrap();
+    assert!(again.was_so);
+    let unknown = resolve(&stage.engine, &run, resolution("appr_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B"), &caller).await;
+    assert!(matches!(unknown, Err(CommandError::Refused(Refusal::UnknownApproval { .. }))), "{unknown:?}");
+
+    let mut events = Family::of(store, run);
+    let mut asked = Vec::new();
+    while let Some((whose, record)) = events.next().await {
+        drop(record.unwrap());
+        asked.push(whose);
+    }
+    assert!(asked.iter().any(|whose| *whose == everyone[0]));
 }
 
 #[tokio::test]

@@ -106,8 +106,9 @@ fn write(logs: &[Log], args: &Args, out: &mut dyn Write, progress: &Progress) ->
 }
 
 fn write_lines(logs: &[Log], lines: &Lines, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+    let options = lines.of_one_log()?;
     for log in logs {
-        stoke::export(log, &lines.options(), progress, |line| out.write_all(&line.bytes))?;
+        stoke::export(log, &options, progress, |line| out.write_all(&line.bytes))?;
     }
     Ok(out.flush()?)
 }

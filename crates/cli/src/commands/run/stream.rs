@@ -2,36 +2,35 @@
 //!
 //! The last line is always `complete`: without it the process died.
 
+mod alarm;
 mod desk;
 mod said;
 mod stdin;
 
 use std::pin::pin;
 
-use futures_util::StreamExt as _;
-use r1_event::{Kind, RunId, Seq};
+use r1_event::{Kind, RunId};
 use r1_protocol::stoke::abort;
-use r1_protocol::stoke::process::{ErrorKind, complete, error};
+use r1_protocol::stoke::process::{Completion, ErrorKind, complete, error};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
-use r1_runtime::control::stoke::{Outlet, OutletClosed, Pace, PrintError, Printer, Wanted, moment};
+use r1_runtime::control::stoke::{Family, Outlet, OutletClosed, Pace, PrintError, Printer, Wanted, moment};
 use r1_runtime::engine::{Claim, Outcome as Worked};
 use tokio_util::sync::CancellationToken;
 
+use self::alarm::Alarm;
 use self::desk::Desk;
 use self::said::{Said, parse};
 use self::stdin::{Input, Stdin};
 use super::Args;
-use super::order::{Order, prompt};
+use super::order::{Order, Ready, prompt_meanwhile};
 use crate::ask;
 use crate::context::Context;
-use crate::daemon::Daemon;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::follow::{cancel_on, ending, exit_of, is_claim};
+use crate::follow::{cancel_on, ending, exit_of, is_claim, is_failed_check};
 use crate::lines::LineFormat;
 use crate::presence::Presence;
-use crate::signals::Signals;
 use crate::workshop::Workshop;
 
 /// Where lines go that tell of the process, and whose.
@@ -40,23 +39,41 @@ struct Stage {
     session_id: Option<String>,
 }
 
+/// How it ended.
+struct Ended {
+    exit: Exit,
+    check_failed: bool,
+}
+
+impl From<Exit> for Ended {
+    fn from(exit: Exit) -> Self {
+        Self { exit, check_failed: false }
+    }
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let detach = args.detach;
+    // From here on the process ends in order, and says so.
+    let mut alarm = Alarm::set()?;
     let mut stage = Stage { outlet: Outlet::new(std::io::stdout()), session_id: None };
-    let ended = play(args, context, &mut stage).await;
-    let exit = match &ended {
-        Ok(exit) => *exit,
+    let played = play(args, context, &mut stage, &mut alarm).await;
+    let (ended, result) = match played {
+        Ok(ended) => {
+            let exit = ended.exit;
+            (ended, Ok(exit))
+        }
         Err(err) => {
-            stage.error(kind_of(err), &err.to_string()).await?;
-            err.exit()
+            stage.error(kind_of(&err), &err.to_string()).await?;
+            (err.exit().into(), Err(err))
         }
     };
-    let last = complete(moment(stage.session_id.clone())?, exit.code(), None);
-    let told = stage.outlet.print(vec![last]).await;
-    match (ended, told.and(stage.outlet.close().await)) {
+    let Ended { exit, check_failed } = ended;
+    let completion = Completion { exit_code: exit.code(), check_failed, receipt_digest: None };
+    let told = stage.outlet.print(vec![complete(moment(stage.session_id)?, completion)]).await;
+    match (result, told.and(stage.outlet.close().await)) {
         // With nobody to tell, the exit code is all that can be said.
         (Ok(Exit::Ok), Err(OutletClosed)) if !detach => Ok(Exit::PipeClosed),
-        (ended, _) => ended,
+        (result, _) => result,
     }
 }
 
@@ -75,30 +92,57 @@ impl Stage {
 
 /// What a program is told of a failure that is in no log.
 fn kind_of(err: &CliError) -> ErrorKind {
-    if err.exit() == Exit::Usage { ErrorKind::Usage } else { ErrorKind::Internal }
+    match err.exit() {
+        _ if err.is_of_the_store() => ErrorKind::Store,
+        Exit::Usage => ErrorKind::Usage,
+        Exit::Ok
+        | Exit::Failed
+        | Exit::Open
+        | Exit::Aborted
+        | Exit::Budget
+        | Exit::NoDaemon
+        | Exit::Interrupted
+        | Exit::Terminated
+        | Exit::PipeClosed => ErrorKind::Internal,
+    }
 }
 
-async fn play(args: Args, context: &Context, stage: &mut Stage) -> Result<Exit, CliError> {
+async fn play(args: Args, context: &Context, stage: &mut Stage, alarm: &mut Alarm) -> Result<Ended, CliError> {
     let mut input = (args.input_format == Some(LineFormat::StreamJson)).then(Stdin::open);
-    let task = match (&args.prompt, &mut input) {
+    let (workshop, ready) = tokio::select! {
+        prepared = prepare(&args, context, &mut input, stage) => prepared?,
+        exit = alarm.next() => return Ok(exit.into()),
+    };
+    let run = ready.place(&workshop).await?;
+    let presence = Presence::of_run(context, workshop.engine.store(), &run).await;
+    let ended = Play { workshop: &workshop, run: &run, context, args: &args, stage }.carry_out(input, alarm).await;
+    workshop.close().await?;
+    if let Some(presence) = presence {
+        presence.end(ended.as_ref().map_or(Exit::Failed, |ended| ended.exit)).await;
+    }
+    ended
+}
+
+/// Everything that comes before the run. May be dropped at any point: nothing is made yet that lasts.
+async fn prepare(
+    args: &Args,
+    context: &Context,
+    input: &mut Option<Stdin>,
+    stage: &Stage,
+) -> Result<(Workshop, Ready), CliError> {
+    let task = match (&args.prompt, &mut *input) {
         (Some(given), Some(_)) if given == "-" => {
             return Err(CliError::new("standard input cannot be both the prompt and lines")
                 .hint("leave the prompt out: the first message is taken for it"));
         }
-        (Some(given), _) => prompt(given)?,
+        (Some(given), _) => prompt_meanwhile(given).await?,
         (None, Some(input)) => first_message(input, stage).await?,
         (None, None) => return Err(CliError::new("there is nothing to do").hint("say what: `r1 run PROMPT`")),
     };
-    let order = Order::read(&args, task, input.is_none(), context)?;
+    let order = Order::read(args, task, input.is_none(), context)?;
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
-    let run = order.place(&workshop).await?;
-    let presence = Presence::of_run(context, workshop.engine.store(), &run).await;
-    let exit = Play { workshop: &workshop, run: &run, context, args: &args, stage }.carry_out(input).await;
-    workshop.close().await?;
-    if let Some(presence) = presence {
-        presence.end(*exit.as_ref().unwrap_or(&Exit::Failed)).await;
-    }
-    exit
+    let ready = order.ready(&workshop).await?;
+    Ok((workshop, ready))
 }
 
 /// The first message is what to do.
@@ -109,7 +153,7 @@ async fn first_message(input: &mut Stdin, stage: &Stage) -> Result<String, CliEr
                 return Err(CliError::new("standard input ended before it said what to do")
                     .hint(r#"write {"type":"user","message":{"role":"user","content":"…"}}"#));
             }
-            Some(Input::TooLong) => "the line is too long".to_owned(),
+            Some(Input::TooLong) => "the line is longer than 1 MiB".to_owned(),
             Some(Input::Line(line)) => match parse(&line) {
                 Ok(Said::Message(text)) => return Ok(text),
                 Ok(Said::Reply(_)) => "nothing was asked yet".to_owned(),
@@ -130,9 +174,8 @@ struct Play<'a> {
 }
 
 impl Play<'_> {
-    async fn carry_out(self, mut input: Option<Stdin>) -> Result<Exit, CliError> {
+    async fn carry_out(self, mut input: Option<Stdin>, alarm: &mut Alarm) -> Result<Ended, CliError> {
         let Self { workshop, run, context, args, stage } = self;
-        let mut signals = Signals::listen()?;
         let store = workshop.engine.store().clone();
         let wanted = Wanted { pace: Pace::Live, ..args.lines.wanted() };
         let printer = Printer::open(store.clone(), run.clone(), wanted).await?;
@@ -144,8 +187,8 @@ impl Play<'_> {
             let claim = Claim { by_operator: true, message: None, caller: ask::caller() };
             tokio::spawn(async move { engine.work(&run, claim, CancellationToken::new()).await })
         };
-        let mut events = pin!(r1_store::tail(store.clone(), run.clone(), Seq::FIRST));
-        let mut desk = Desk::new(workshop, run);
+        let mut events = Family::of(store, run.clone());
+        let mut desk = Desk::new(workshop, run, &context.home);
         let mut watch = Watch::default();
         let mut asked_to_end = None;
         let (mut at_work, mut printed, mut over) = (true, false, false);
@@ -165,11 +208,13 @@ impl Play<'_> {
                     }
                 }
                 event = events.next(), if !over => match event {
-                    Some(record) => {
+                    Some((whose, record)) => {
                         if let Ok((_, payload)) = RunState::read(&record?) {
-                            watch.begun |= is_claim(&payload);
-                            watch.ended = ending(&payload).or_else(|| watch.ended.take());
-                            desk.hear(&payload);
+                            if whose == *run {
+                                watch.begun |= is_claim(&payload);
+                                watch.ended = ending(&payload).or_else(|| watch.ended.take());
+                            }
+                            desk.hear(&whose, &payload);
                         }
                     }
                     None => over = true,
@@ -184,23 +229,16 @@ impl Play<'_> {
                 // A copy each time: what is not handed over yet is not lost when something else comes first.
                 _ = stage.outlet.print(desk.errors.clone()), if !desk.errors.is_empty() => desk.errors.clear(),
                 line = next_line(&mut input), if watch.begun && input.is_some() && desk.is_free() => match line {
-                    Some(line) => desk.take(line, &store, stage).await?,
+                    Some(line) => desk.take(line, stage).await?,
                     None => {
                         input = None;
-                        // Someone at another surface may still answer.
-                        if Daemon::find(&context.home).await.is_err() {
-                            desk.close();
-                        }
+                        desk.close();
                     }
                 },
                 answered = desk.answered(), if desk.is_asking() => desk.settle(answered, stage)?,
                 // A signal that comes earlier is not lost: it is taken then.
-                exit = signals.next(), if watch.begun => {
-                    if asked_to_end.is_some() {
-                        // Whoever asks twice does not want to wait: the run can be resumed.
-                        std::process::exit(i32::from(exit.code()));
-                    }
-                    asked_to_end = Some(exit);
+                exit = alarm.next(), if watch.begun => {
+                    asked_to_end = asked_to_end.or(Some(exit));
                     desk.ask(cancel_on(exit));
                 }
             }
@@ -209,7 +247,8 @@ impl Play<'_> {
             // The run is over; what is left is to seal it and to give the lease back.
             worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
         }
-        Ok(exit_of(watch.ended.as_ref(), asked_to_end))
+        let exit = exit_of(watch.ended.as_ref(), asked_to_end);
+        Ok(Ended { exit, check_failed: exit == Exit::Failed && is_failed_check(watch.ended.as_ref()) })
     }
 }
 

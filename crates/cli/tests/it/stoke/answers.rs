@@ -83,6 +83,35 @@ fn stoke_06_a_closed_stdin_refuses_what_is_open() {
 }
 
 #[test]
+fn stoke_06_an_answer_that_comes_too_late_changes_nothing() {
+    let slow = "text: one two three four five, chunk_chars: 1, delay_ms: 100";
+    let sandbox = project(&EDITS_THREE.replace("  - text: Done.", &format!("  - {{ {slow} }}")));
+    fs::create_dir(sandbox.home()).unwrap();
+    fs::write(sandbox.home().join("config.toml"), "[run]\napproval_timeout = \"1s\"\n").unwrap();
+    let mut steered = Steered::start(&sandbox, &["edit them"]);
+    let requests = asked(&mut steered, 3);
+    let lapsed = steered.of_type("stoke.approval.timed_out");
+    assert!(requests.iter().any(|request| request["approval_id"] == lapsed["approval_id"]), "{lapsed}");
+    steered.say(&json!({ "approval_id": lapsed["approval_id"], "decision": true }));
+    assert_eq!(error(&mut steered), "already_resolved");
+    let (lines, code) = steered.finish();
+    assert_eq!(code, 0, "{lines:?}");
+    assert_eq!(["a.txt", "b.txt", "c.txt"].map(|name| file(&sandbox, name)), ["hello\n"; 3]);
+}
+
+#[test]
+fn stoke_06_a_program_has_an_hour_to_answer_unless_the_settings_say_otherwise() {
+    let sandbox = project(EDITS_THREE);
+    let mut steered = Steered::start(&sandbox, &["edit them"]);
+    let request = asked(&mut steered, 3).remove(0);
+    let at = |key: &str| request[key].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let seconds = (at("expires_at") - at("ts")).get_seconds();
+    assert!((3_590..=3_600).contains(&seconds), "{request}");
+    steered.close_input();
+    steered.finish();
+}
+
+#[test]
 fn the_first_message_is_the_prompt_and_a_later_one_is_heard() {
     let scenario = "
 turns:

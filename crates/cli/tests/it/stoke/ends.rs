@@ -1,6 +1,6 @@
 //! How a stream ends: always with `complete`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{READS, Steered, command, lines, project};
 
@@ -69,6 +69,35 @@ fn stoke_05_complete_is_the_last_line_after_a_signal() {
 }
 
 #[test]
+fn stoke_05_complete_is_the_last_line_of_what_never_became_a_run() {
+    let sandbox = project(READS);
+    let mut steered = Steered::start(&sandbox, &[]);
+    steered.say(&json!({ "decision": true }));
+    assert_eq!(steered.of_type("error")["_stoke.dev/kind"], "malformed_reply");
+    steered.signal("-TERM");
+    let (lines, code) = steered.finish();
+    assert_ends(&lines, code, 143, "error_sigterm");
+    let output = command(&sandbox, &["look"]).env_remove("R1_HOME").output().unwrap();
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_ends(&lines, output.status.code().unwrap(), 2, "error_budget_or_usage");
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_a_reader_that_has_stopped() {
+    let long = format!("turns: [{{ text: {}, chunk_chars: 1000 }}]", "x".repeat(400_000));
+    let sandbox = project(&long);
+    let mut steered = Steered::start(&sandbox, &["speak", "--include-partial-messages"]);
+    steered.of_type("stream_event");
+    // Ends when the run does; what is printed of it waits for a reader.
+    sandbox.ok(&["tail", "last", "--output-format", "stream-json", "--follow"]);
+    steered.signal("-INT");
+    steered.signal("-TERM");
+    let code = steered.wait();
+    assert!(code == 130 || code == 143, "{code}");
+}
+
+#[test]
 fn stoke_05_a_run_that_somebody_cancels_says_so() {
     let sandbox = project(SPEAKS_SLOWLY);
     let mut steered = Steered::start(&sandbox, &["count", "--include-partial-messages"]);
@@ -99,10 +128,11 @@ fn a_reader_that_goes_away_cancels_the_run_unless_it_is_detached() {
 #[test]
 fn json_is_the_result_line_alone() {
     let sandbox = project(READS);
-    let args = ["run", "look", "-C", "project", "--scenario", "scenario.yaml", "--output-format", "json"];
-    let line = sandbox.ok(&args);
+    let args = ["run", "look", "-C", "project", "--scenario", "scenario.yaml"];
+    let line = sandbox.ok(&[&args[..], &["--output-format", "json"]].concat());
     assert_eq!(line.lines().count(), 1, "{line}");
     let stream = sandbox.ok(&["tail", "last", "--output-format", "stream-json"]);
     assert_eq!(stream.lines().last(), line.lines().next(), "the same line");
-    drop(command(&sandbox, &[]));
+    let short = sandbox.json(&[&args[..], &["--json"]].concat());
+    assert_eq!((&short["type"], &short["subtype"]), (&"result".into(), &"success".into()), "{short}");
 }

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
+use futures_util::FutureExt as _;
 use futures_util::future::select_all;
-use r1_event::projection::typed_name;
-use r1_event::{Kind, Payload, Record, RunId};
-use r1_protocol::data::{EventData as _, RunChildStarted};
+use r1_event::{RunId, Seq};
 use r1_protocol::stoke::process::dropped;
 use r1_protocol::stoke::{LineKind, Options};
 use r1_store::SharedStore;
 
+use super::family::Child;
 use super::{Outlet, OutletClosed, Pressure, Reader, moment};
 use crate::control::events::EventsError;
 use crate::world::NoRandomness;
@@ -58,7 +58,10 @@ pub enum PrintError {
 pub struct Printer {
     store: SharedStore,
     wanted: Wanted,
+    /// The run itself comes first.
     streams: Vec<Stream>,
+    /// Child runs that were told of and have no event yet.
+    unborn: Vec<Child>,
     known: HashSet<RunId>,
 }
 
@@ -68,15 +71,20 @@ struct Stream {
     /// Whether only questions are printed.
     questions_only: bool,
     after_seq: u64,
+    /// Where the log ended when it was opened, if that is far enough.
+    until: Option<Seq>,
+    ended: bool,
 }
 
 impl Printer {
     /// A printer of this run.
     pub async fn open(store: SharedStore, run: RunId, wanted: Wanted) -> Result<Self, EventsError> {
-        let reader = Reader::open(store.clone(), run.clone(), wanted.options.clone()).await?;
-        let stream =
-            Stream { reader, pressure: Pressure::default(), questions_only: false, after_seq: wanted.after_seq };
-        Ok(Self { store, wanted, streams: vec![stream], known: HashSet::from([run]) })
+        let known = HashSet::from([run.clone()]);
+        let mut printer = Self { store, wanted, streams: Vec::new(), unborn: Vec::new(), known };
+        let options = printer.wanted.options.clone();
+        let stream = printer.stream(run, options).await?;
+        printer.streams.push(Stream { after_seq: printer.wanted.after_seq, questions_only: false, ..stream });
+        Ok(printer)
     }
 
     /// The session that its lines name.
@@ -85,67 +93,88 @@ impl Printer {
         self.streams.first().map_or("", |stream| stream.reader.session_id())
     }
 
-    /// Prints until there is no more to come.
+    /// Prints until the run has no more to come. Child runs that are not over then are left where they are.
     pub async fn print(mut self, outlet: &Outlet) -> Result<(), PrintError> {
         loop {
-            let mut progressed = false;
-            let mut index = 0;
-            while index < self.streams.len() {
-                let (seen, ended, children) = self.streams[index].advance(outlet, self.wanted.pace).await?;
-                progressed |= seen;
-                for (child, call) in children {
-                    self.follow(child, call).await?;
-                }
-                if ended {
-                    drop(self.streams.remove(index));
-                } else {
-                    index += 1;
-                }
+            let progressed = self.advance(outlet).await?;
+            if progressed {
+                continue;
             }
-            if self.streams.is_empty() || !progressed && self.wanted.pace == Pace::ToTheEnd {
+            let is_over = self.streams.first().is_none_or(|run| run.ended);
+            if is_over || !self.wait().await {
                 return Ok(());
-            }
-            if !progressed {
-                let waits = self.streams.iter_mut().map(|stream| Box::pin(stream.reader.wait()));
-                let (is_open, ..) = select_all(waits).await;
-                if !is_open {
-                    return Ok(());
-                }
             }
         }
     }
 
-    async fn follow(&mut self, child: RunId, call: Option<String>) -> Result<(), PrintError> {
-        let is_live = self.wanted.pace == Pace::Live;
-        if !(self.wanted.children || is_live) || !self.known.insert(child.clone()) {
-            return Ok(());
+    /// Prints what is there; whether there was anything.
+    async fn advance(&mut self, outlet: &Outlet) -> Result<bool, PrintError> {
+        let mut progressed = false;
+        for child in std::mem::take(&mut self.unborn) {
+            self.follow(child).await?;
         }
-        let options = Options { parent_call: call, ..self.wanted.options.clone() };
-        let reader = match Reader::open(self.store.clone(), child, options).await {
-            Ok(reader) => reader,
-            // Kept elsewhere, or pruned whole: its parent's log still tells of it.
-            Err(EventsError::NoRun { .. }) => return Ok(()),
+        let mut index = 0;
+        while let Some(stream) = self.streams.get_mut(index) {
+            let (seen, children) = stream.advance(outlet, self.wanted.pace).await?;
+            progressed |= seen;
+            for child in children {
+                if (self.wanted.children || self.wanted.pace == Pace::Live) && self.known.insert(child.run.clone()) {
+                    self.follow(child).await?;
+                }
+            }
+            index += 1;
+        }
+        Ok(progressed)
+    }
+
+    /// Waits until there may be something new; false if the store was closed.
+    async fn wait(&mut self) -> bool {
+        let running = self.streams.iter_mut().filter(|stream| !stream.ended);
+        let waits = running.map(|stream| stream.reader.wait().boxed());
+        let births = self.unborn.iter().map(|child| {
+            let mut watch = self.store.watch(&child.run);
+            async move { watch.grown(Seq::FIRST).await }.boxed()
+        });
+        let (is_open, ..) = select_all(waits.chain(births)).await;
+        is_open
+    }
+
+    async fn follow(&mut self, child: Child) -> Result<(), PrintError> {
+        let options = Options { parent_call: child.call.clone(), ..self.wanted.options.clone() };
+        match self.stream(child.run.clone(), options).await {
+            Ok(stream) => self.streams.push(stream),
+            // It is about to begin, or kept elsewhere: its parent's log tells of it in any case.
+            Err(EventsError::NoRun { .. }) => self.unborn.push(child),
             Err(err) => return Err(err.into()),
-        };
-        let questions_only = !self.wanted.children;
-        self.streams.push(Stream { reader, pressure: Pressure::default(), questions_only, after_seq: 0 });
+        }
         Ok(())
+    }
+
+    /// The lines of a child run, from its beginning.
+    async fn stream(&self, run: RunId, options: Options) -> Result<Stream, EventsError> {
+        let until = match self.wanted.pace {
+            Pace::ToTheEnd => self.store.head(&run).await?.map(|head| head.next),
+            Pace::Follow | Pace::Live => None,
+        };
+        let reader = Reader::open(self.store.clone(), run, options).await?;
+        let questions_only = !self.wanted.children;
+        Ok(Stream { reader, pressure: Pressure::default(), questions_only, after_seq: 0, until, ended: false })
     }
 }
 
 impl Stream {
-    /// Prints what is there: whether there was anything, whether the run is over, and the children that began.
-    async fn advance(
-        &mut self,
-        outlet: &Outlet,
-        pace: Pace,
-    ) -> Result<(bool, bool, Vec<(RunId, Option<String>)>), PrintError> {
+    /// Prints what is there: whether there was anything, and the children that began.
+    async fn advance(&mut self, outlet: &Outlet, pace: Pace) -> Result<(bool, Vec<Child>), PrintError> {
+        if self.ended {
+            return Ok((false, Vec::new()));
+        }
         let look = self.reader.look().await?;
         let mut children = Vec::new();
         let mut out = Vec::new();
         let seen = !look.events.is_empty();
+        self.ended = look.ended || self.until.is_some_and(|until| self.reader.next() >= until);
         for (record, lines) in look.events {
-            children.extend(child(&record));
+            children.extend(Child::of(&record));
             for line in lines {
                 let is_wanted = line.seq > self.after_seq && (!self.questions_only || line.kind == LineKind::Approval);
                 let behind = if pace == Pace::Live { look.head.saturating_sub(line.seq) } else { 0 };
@@ -156,11 +185,11 @@ impl Stream {
                 out.push(line.bytes);
             }
         }
-        if look.ended {
+        if self.ended {
             out.extend(self.dropped()?);
         }
         outlet.print(out).await?;
-        Ok((seen, look.ended, children))
+        Ok((seen, children))
     }
 
     fn dropped(&mut self) -> Result<Option<Vec<u8>>, NoRandomness> {
@@ -168,12 +197,4 @@ impl Stream {
         let moment = moment(Some(self.reader.session_id().to_owned()))?;
         Ok(Some(dropped(moment, lost.count, lost.first_seq, lost.last_seq)))
     }
-}
-
-/// The child run that begins with this event, and the call that started it.
-fn child(record: &Record) -> Option<(RunId, Option<String>)> {
-    let payload = record.payload.as_ref().filter(|payload| typed_name(payload) == Some(RunChildStarted::TYPE))?;
-    let Ok(Payload::Typed(typed)) = Payload::decode(Kind::Typed, payload) else { return None };
-    let started = RunChildStarted::read(&typed)?;
-    Some((started.child_run_id.parse().ok()?, started.tool_call_id))
 }

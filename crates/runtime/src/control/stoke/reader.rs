@@ -56,6 +56,12 @@ impl Reader {
         self.lines.session_id()
     }
 
+    /// The place of the event that it reads next.
+    #[must_use]
+    pub const fn next(&self) -> Seq {
+        self.next
+    }
+
     /// Reads what is there, up to a limit. Nothing if nothing new is.
     pub async fn look(&mut self) -> Result<Look, EventsError> {
         let records = self.store.read(&self.run, self.next, PAGE).await?;

@@ -6,31 +6,32 @@ use std::sync::Arc;
 use r1_event::{Payload, RunId};
 use r1_protocol::data::{self, Actor, ActorKind, ApprovalKind, ApprovalRequested, EventData as _, Via};
 use r1_protocol::stoke::process::ErrorKind;
-use r1_runtime::agent::RunState;
+use r1_runtime::Home;
 use r1_runtime::agent::command::{Command, Decision, Refusal, Resolution, Scope};
 use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::{Answer, CommandError, command};
+use r1_runtime::control::stoke::{open_approvals, resolve};
 use r1_runtime::engine::Engine;
-use r1_runtime::history;
-use r1_store::SharedStore;
 use tokio::task::{JoinError, JoinSet};
 
 use super::Stage;
 use super::said::{Reply, Said, parse};
 use super::stdin::Input;
+use crate::daemon::Daemon;
 use crate::error::CliError;
 use crate::workshop::Workshop;
 
 /// Why requests are refused that nobody can answer any more.
 const STDIN_CLOSED: &str = "stdin_closed";
 
-/// What is asked of the run in our program's name, and what is open.
+/// What is asked of the run in our program's name, and what is open: of the run, and of those that came of it.
 pub(super) struct Desk {
     engine: Arc<Engine>,
+    home: Home,
     run: RunId,
-    /// Requests that no event has answered yet.
-    open: BTreeMap<String, ApprovalRequested>,
-    /// Whether nobody can answer any more.
+    /// Requests that no event has answered yet, with whose they are.
+    open: BTreeMap<String, (RunId, ApprovalKind)>,
+    /// Whether nobody can answer here any more.
     closed: bool,
     commands: JoinSet<Asked>,
     /// Lines about what could not be done, until they are printed.
@@ -40,13 +41,20 @@ pub(super) struct Desk {
 /// A command, and what came of it.
 pub(super) struct Asked {
     is_reply: bool,
-    came: Result<Answer, CommandError>,
+    came: Result<Option<Answer>, CommandError>,
 }
 
 impl Desk {
-    pub(super) fn new(workshop: &Workshop, run: &RunId) -> Self {
-        let (engine, run) = (workshop.engine.clone(), run.clone());
-        Self { engine, run, open: BTreeMap::new(), closed: false, commands: JoinSet::new(), errors: Vec::new() }
+    pub(super) fn new(workshop: &Workshop, run: &RunId, home: &Home) -> Self {
+        Self {
+            engine: workshop.engine.clone(),
+            home: home.clone(),
+            run: run.clone(),
+            open: BTreeMap::new(),
+            closed: false,
+            commands: JoinSet::new(),
+            errors: Vec::new(),
+        }
     }
 
     /// Whether the next line can be taken: one after the other, and not before whoever wrote the last one could
@@ -62,17 +70,21 @@ impl Desk {
 
     /// Asks something of the run.
     pub(super) fn ask(&mut self, asked: Command) {
-        self.send(asked, &Caller::new(operator(None)));
+        let (engine, run) = (self.engine.clone(), self.run.clone());
+        self.commands.spawn(async move {
+            let came = command(&engine, &run, asked, &Caller::new(operator(None))).await;
+            Asked { is_reply: false, came: came.map(Some) }
+        });
     }
 
-    /// Learns from an event what is open.
-    pub(super) fn hear(&mut self, payload: &Payload) {
+    /// Learns from an event of a run what is open.
+    pub(super) fn hear(&mut self, run: &RunId, payload: &Payload) {
         let Payload::Typed(typed) = payload else { return };
-        if let Some(request) = ApprovalRequested::read(typed) {
+        if let Some(ApprovalRequested { approval_id, kind, .. }) = ApprovalRequested::read(typed) {
             if self.closed {
-                self.refuse(&request.approval_id);
+                self.refuse(run.clone(), &approval_id);
             }
-            self.open.insert(request.approval_id.clone(), request);
+            self.open.insert(approval_id, (run.clone(), kind));
         } else if let Some(resolved) = data::ApprovalResolved::read(typed) {
             self.open.remove(&resolved.approval_id);
         } else if let Some(lapsed) = data::ApprovalTimedOut::read(typed) {
@@ -80,15 +92,15 @@ impl Desk {
         }
     }
 
-    /// Nobody can answer any more: what is open is refused, and what comes later.
+    /// Nobody can answer here any more: what is open is refused, and what comes later.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        let open: Vec<_> = self.open.keys().cloned().collect();
-        open.iter().for_each(|approval_id| self.refuse(approval_id));
+        let open: Vec<_> = self.open.iter().map(|(approval_id, (run, _))| (run.clone(), approval_id.clone())).collect();
+        open.into_iter().for_each(|(run, approval_id)| self.refuse(run, &approval_id));
     }
 
     /// Does what a line says.
-    pub(super) async fn take(&mut self, line: Input, store: &SharedStore, stage: &Stage) -> Result<(), CliError> {
+    pub(super) async fn take(&mut self, line: Input, stage: &Stage) -> Result<(), CliError> {
         let said = match line {
             Input::TooLong => Err("the line is longer than 1 MiB".to_owned()),
             Input::Line(line) => parse(&line),
@@ -98,15 +110,16 @@ impl Desk {
                 self.ask(Command::Message { text, client_message_id: None, artifact_ids: Vec::new() });
                 Ok(())
             }
-            Ok(Said::Reply(reply)) => self.reply(reply, store, stage).await,
+            Ok(Said::Reply(reply)) => self.reply(reply, stage).await,
             Err(why) => self.complain(stage, ErrorKind::MalformedReply, &why),
         }
     }
 
-    async fn reply(&mut self, reply: Reply, store: &SharedStore, stage: &Stage) -> Result<(), CliError> {
-        let approval_id = match reply.approval_id {
+    async fn reply(&mut self, reply: Reply, stage: &Stage) -> Result<(), CliError> {
+        let Reply { approval_id, decision, reason, decided_by, scope } = reply;
+        let approval_id = match approval_id {
             Some(approval_id) => approval_id,
-            None => match self.only_open(store).await?.as_slice() {
+            None => match open_approvals(self.engine.store(), &self.run).await?.as_slice() {
                 [approval_id] => approval_id.clone(),
                 open => {
                     let why = format!("{} requests are open; say which by its `approval_id`", open.len());
@@ -114,21 +127,17 @@ impl Desk {
                 }
             },
         };
-        let is_gate = self.open.get(&approval_id).is_some_and(|request| request.kind == ApprovalKind::Gate);
-        if is_gate && reply.decision && reply.reason.trim().is_empty() {
-            let why = "to override a gate needs a `reason`";
-            return self.complain(stage, ErrorKind::MalformedReply, why);
+        let is_gate = self.open.get(&approval_id).is_some_and(|(_, kind)| *kind == ApprovalKind::Gate);
+        if is_gate && decision && reason.trim().is_empty() {
+            return self.complain(stage, ErrorKind::MalformedReply, "to override a gate needs a `reason`");
         }
-        let decision = if reply.decision { Decision::Approve } else { Decision::Reject };
-        let answer = answer(&approval_id, decision, reply.reason, reply.scope);
-        self.send(answer, &Caller::new(operator(reply.decided_by)));
+        let decision = if decision { Decision::Approve } else { Decision::Reject };
+        let asked = answer(&approval_id, decision, reason, scope);
+        let (engine, run, caller) = (self.engine.clone(), self.run.clone(), Caller::new(operator(decided_by)));
+        self.commands.spawn(async move {
+            Asked { is_reply: true, came: resolve(&engine, &run, asked, &caller).await.map(Some) }
+        });
         Ok(())
-    }
-
-    /// The requests that are open, by the log and not by what was heard of it so far.
-    async fn only_open(&mut self, store: &SharedStore) -> Result<Vec<String>, CliError> {
-        let state: RunState = history::load(store, &self.run).await?;
-        Ok(state.open_approvals().map(ToOwned::to_owned).collect())
     }
 
     fn complain(&mut self, stage: &Stage, kind: ErrorKind, why: &str) -> Result<(), CliError> {
@@ -136,14 +145,17 @@ impl Desk {
         Ok(())
     }
 
-    fn refuse(&mut self, approval_id: &str) {
-        self.ask(answer(approval_id, Decision::Reject, STDIN_CLOSED.into(), Scope::Once));
-    }
-
-    fn send(&mut self, asked: Command, caller: &Caller) {
-        let (engine, run, caller) = (self.engine.clone(), self.run.clone(), caller.clone());
-        let is_reply = matches!(&asked, Command::Resolve(resolution) if resolution.comment != STDIN_CLOSED);
-        self.commands.spawn(async move { Asked { is_reply, came: command(&engine, &run, asked, &caller).await } });
+    /// Refuses a request that nobody here can answer, unless someone elsewhere can.
+    fn refuse(&mut self, run: RunId, approval_id: &str) {
+        let (engine, home) = (self.engine.clone(), self.home.clone());
+        let asked = answer(approval_id, Decision::Reject, STDIN_CLOSED.into(), Scope::Once);
+        self.commands.spawn(async move {
+            let came = match Daemon::find(&home).await {
+                Ok(_) => Ok(None),
+                Err(_) => resolve(&engine, &run, asked, &Caller::new(operator(None))).await.map(Some),
+            };
+            Asked { is_reply: false, came }
+        });
     }
 
     /// What came of the next command. Cancel-safe.
@@ -156,17 +168,20 @@ impl Desk {
         let Some(asked) = asked else { return Ok(()) };
         let Asked { is_reply, came } = asked.map_err(|err| CliError::new("a command broke down").because(err))?;
         match came {
-            Ok(Answer { was_so: true, .. }) if is_reply => {
+            Ok(Some(Answer { was_so: true, .. })) if is_reply => {
                 self.complain(stage, ErrorKind::AlreadyResolved, "the request was answered before")
             }
             Ok(_) => Ok(()),
             Err(err) => {
                 let kind = match &err {
-                    CommandError::Refused(Refusal::UnknownApproval { .. }) => ErrorKind::UnknownApproval,
-                    CommandError::Refused(Refusal::OtherDecision { .. }) => ErrorKind::AlreadyResolved,
-                    CommandError::Refused(_) if is_reply => ErrorKind::UnknownApproval,
-                    // The run ends: there is nothing left to be told of.
-                    CommandError::Refused(Refusal::Ended) | CommandError::StillStopping { .. } => return Ok(()),
+                    CommandError::Refused(Refusal::UnknownApproval { .. }) if is_reply => ErrorKind::UnknownApproval,
+                    CommandError::Refused(Refusal::OtherDecision { .. }) if is_reply => ErrorKind::AlreadyResolved,
+                    CommandError::Refused(_) if is_reply => ErrorKind::MalformedReply,
+                    // It was settled before we came to it, or the run ends: there is nothing left to be told of.
+                    CommandError::Refused(
+                        Refusal::UnknownApproval { .. } | Refusal::OtherDecision { .. } | Refusal::Ended,
+                    )
+                    | CommandError::StillStopping { .. } => return Ok(()),
                     CommandError::Refused(_) => ErrorKind::UnsupportedIntent,
                     CommandError::Store(_) | CommandError::Leave(_) | CommandError::History(_) => ErrorKind::Store,
                     CommandError::NoAnswer { .. } | CommandError::Engine(_) => ErrorKind::Internal,
@@ -177,15 +192,8 @@ impl Desk {
     }
 }
 
-fn answer(approval_id: &str, decision: Decision, comment: String, scope: Scope) -> Command {
-    Command::Resolve(Resolution {
-        approval_id: approval_id.into(),
-        decision,
-        comment,
-        scope,
-        subject_hash: None,
-        edited_input: None,
-    })
+fn answer(approval_id: &str, decision: Decision, comment: String, scope: Scope) -> Resolution {
+    Resolution { approval_id: approval_id.into(), decision, comment, scope, subject_hash: None, edited_input: None }
 }
 
 /// Whoever writes to our standard input.
