@@ -121,7 +121,13 @@ pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
         super::cborseq::read(&bytes(&event, "event")?)
     } else if keys.record.is_some() {
         let SideBytes { cbor } = parse(text)?;
-        SideRecord::decode(&bytes(&cbor, "cbor")?).map(Item::Side).map_err(ExchangeProblem::Cbor)
+        // The bytes decide, not the text beside them: what is no record there would be an event elsewhere.
+        match super::cborseq::read(&bytes(&cbor, "cbor")?)? {
+            Item::Side(record) => Ok(Item::Side(record)),
+            Item::Event(_) | Item::Rebuilt(_) => {
+                Err(ExchangeProblem::Json("`cbor` holds no record that stands beside a log".into()))
+            }
+        }
     } else {
         v1::ndjson::read_line(text).map(Item::Rebuilt).map_err(ExchangeProblem::Line)
     }

@@ -38,7 +38,8 @@ fn stage_one(
     emission: Emission,
 ) -> Result<Staged, EngineError> {
     let payload = engine.redactor.payload(emission.payload);
-    let ts = world::now();
+    // The clock of the machine that wrote before may have been ahead; a run's own time never goes back.
+    let ts = world::now().max(state.last_at);
     let seq = batch.push(ts, payload.clone()).map_err(WriterError::from)?;
     for blob in emission.blobs {
         batch.reference_blob(seq, blob);

@@ -22,7 +22,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
     let path = format!("/hecate/v1/runs/{run}/events?include=thinking");
     let mut buffer = vec![0; 1 << 20];
     let (ours, peer) = best_of(
-        5,
+        15,
         || {
             time(|| {
                 runtime.block_on(async {

@@ -42,9 +42,10 @@ fn validate(table: &mut Table, version: &str, records: &[Record]) {
     table.row(
         &format!("validate {version}, 1 KiB payloads, two cores"),
         &rate(records.len(), two),
-        &format!("{} on one", rate(records.len(), one)),
-        speed(two, one),
-        Target::AtLeast(1.7),
+        &format!("{} plain BLAKE3, {} on one core", rate(records.len(), plain), rate(records.len(), one)),
+        speed(two, plain),
+        // 1.7 times what one core must do, which is 0.7 of plain hashing.
+        Target::AtLeast(1.7 * 0.7),
     );
 }
 

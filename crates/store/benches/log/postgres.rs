@@ -21,7 +21,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
     let (each, plain_events) = (scaled(300, 5), scaled(2_000, 50));
     let mut first = 0;
     let (ours, peer) = best_of(
-        3,
+        7,
         || {
             first += WRITERS;
             runtime.block_on(writers::concurrently(&store, first, WRITERS, each))

@@ -54,7 +54,7 @@ impl Export {
     }
 
     async fn write(&mut self, records: &[Record]) -> Result<Vec<u8>, EventsError> {
-        let mut sheet = Sheet::new(usize::MAX, usize::MAX);
+        let mut sheet = Sheet::for_all(records);
         self.range.start = self.events.render(&mut sheet, self.range.start, records, &self.wanted).await?.next;
         Ok(sheet.into_lines())
     }

@@ -4,10 +4,14 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use bytes::Bytes;
+use r1_event::Record;
 use r1_protocol::Written;
 use r1_store::PageLimit;
 
 use super::Filter;
+
+/// About as many bytes are around an event's data.
+const ENVELOPE: usize = 400;
 
 /// One event as it goes out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,16 @@ impl Sheet {
     #[must_use]
     pub const fn new(events: usize, bytes: usize) -> Self {
         Self { out: Vec::new(), items: Vec::new(), room: events, max_bytes: bytes, free_first: false }
+    }
+
+    /// An empty sheet for all of these events: a buffer that grows would be copied again and again.
+    pub(super) fn for_all(records: &[Record]) -> Self {
+        let stored: usize = records.iter().map(|record| record.payload.as_ref().map_or(0, Bytes::len)).sum();
+        Self {
+            out: Vec::with_capacity(stored * 2 + records.len() * ENVELOPE),
+            items: Vec::with_capacity(records.len()),
+            ..Self::new(usize::MAX, usize::MAX)
+        }
     }
 
     /// The events.

@@ -1,8 +1,9 @@
 //! Cancelled, handed over, killed: what is open is closed, and nothing happens twice.
 
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use r1_event::{Kind, Payload};
+use r1_event::{Batch, Chain, Kind, Payload, RunId, UnixNanos};
 use r1_protocol::api::RunStatus;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::caller::Caller;
@@ -113,6 +114,32 @@ async fn ep_17_a_turn_that_was_cut_off_starts_again_under_its_number() {
     command(&stage.engine, &run, cancel(), &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     stage.check(&run).await;
+}
+
+/// The beginning of a run as a machine would have written it whose clock is off by so many hours.
+async fn begun_by_a_clock_that_is_off(stage: &Stage, hours: i64) -> RunId {
+    let here = stage.create(stage.new_run("turns: [{tool_calls: [{tool: echo}]}, {text: done}]")).await;
+    let there = r1_runtime::world::new_run_id(r1_runtime::world::now()).unwrap();
+    let mut batch = Batch::new(&Chain::new(there.clone()));
+    for record in stage.records(&here).await {
+        let header = record.header().unwrap();
+        let payload = Payload::decode(header.kind, record.payload.as_ref().unwrap()).unwrap();
+        batch.push(UnixNanos(header.ts.0 + hours * 3_600_000_000_000), payload).unwrap();
+    }
+    let lease = stage.store.acquire(&there, "elsewhere", Duration::from_secs(60)).await.unwrap().lease;
+    stage.store.append(&lease, batch).await.unwrap();
+    stage.store.release(&lease).await.unwrap();
+    there
+}
+
+#[tokio::test]
+async fn ep_18_clocks_that_disagree_by_a_day_change_nothing() {
+    let stage = Stage::new();
+    for hours in [-24, 24] {
+        let run = begun_by_a_clock_that_is_off(&stage, hours).await;
+        assert_eq!(stage.work(&run).await.unwrap(), Outcome::Ended(Kind::RunCompleted));
+        stage.check(&run).await;
+    }
 }
 
 #[tokio::test]

@@ -38,6 +38,21 @@ async fn ep_21_a_failed_run_is_resumed_retried_and_forked() {
 }
 
 #[tokio::test]
+async fn ep_21_a_run_is_resumed_from_an_event_and_what_came_after_it_is_not_known_there() {
+    let node = Node::start(FAILS).await;
+    let (_, run) = node.task(prompt()).await;
+    node.until(&run, "failed").await;
+    let first_turn = node.types(&run).await.iter().position(|name| name == "turn.started").unwrap();
+    let wanted = json!({ "from_sequence": first_turn - 1, "message": "again" });
+    let resumed = node.did(&format!("/runs/{run}/resume"), wanted).await;
+    assert_eq!(resumed["prior_cost_micros_usd"], json!(5), "what was spent stays spent");
+    let id = resumed["id"].as_str().unwrap().to_owned();
+    let from = node.get(&format!("/runs/{id}/events?limit=1")).await;
+    assert_eq!(from[0]["data"]["from_sequence"], json!(first_turn - 1), "{from}");
+    node.until_run(&id, |found| found["finished_at"].is_string()).await;
+}
+
+#[tokio::test]
 async fn ep_21_what_cannot_go_on_says_why() {
     let node = Node::start("turns: [{text: done}]").await;
     let (_, run) = node.task(prompt()).await;
