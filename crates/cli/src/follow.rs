@@ -126,7 +126,7 @@ pub(crate) fn exit_of(ended: Option<&(Kind, String)>, asked_to_end: Option<Exit>
         (Some((Kind::RunCancelled, _)), None) => Exit::Aborted,
         (Some((_, code)), _) => match code.as_str() {
             "budget_exceeded" => Exit::Budget,
-            "policy_denied" => Exit::Aborted,
+            "policy_denied" | "gate_refused" => Exit::Aborted,
             _ => Exit::Failed,
         },
         (None, None) => Exit::Open,
@@ -135,7 +135,7 @@ pub(crate) fn exit_of(ended: Option<&(Kind, String)>, asked_to_end: Option<Exit>
 
 /// Whether a run ended because a criterion or a gate did not let it pass.
 pub(crate) fn is_failed_check(ended: Option<&(Kind, String)>) -> bool {
-    ended.is_some_and(|(kind, code)| *kind == Kind::RunFailed && matches!(code.as_str(), "gate_failed" | "ac_failed"))
+    ended.is_some_and(|(kind, code)| *kind == Kind::RunFailed && code == "gate_failed")
 }
 
 /// How an event ends its run, if it does: its kind, and the code of a failure.
