@@ -10,9 +10,11 @@ mod diff;
 mod doctor;
 mod fork;
 mod init;
+mod key;
 mod log;
 mod patch;
 mod prune;
+mod receipt;
 mod redact;
 mod replay;
 mod resume;
@@ -49,6 +51,10 @@ pub(crate) enum Command {
     Tail(tail::Args),
     #[command(subcommand)]
     Log(log::Command),
+    #[command(subcommand)]
+    Receipt(receipt::Command),
+    #[command(subcommand)]
+    Key(key::Command),
     Prune(prune::Args),
     Redact(redact::Args),
     Serve(Box<serve::Args>),
@@ -75,6 +81,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Runs(args) => runs::run(args, context).await,
         Command::Tail(args) => tail::run(args, context).await,
         Command::Log(command) => log::run(command, context).await,
+        Command::Receipt(command) => receipt::run(command, context).await,
+        Command::Key(command) => key::run(command, context),
         Command::Prune(args) => prune::run(args, context).await,
         Command::Redact(args) => redact::run(args, context).await,
         Command::Serve(args) => serve::run(*args, context).await,

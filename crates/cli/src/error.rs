@@ -21,8 +21,9 @@ use r1_runtime::control::order::OrderError;
 use r1_runtime::control::patches::{ActError, PatchError};
 use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
+use r1_runtime::control::receipt::{self, CreateError as ReceiptError, RebuildError};
 use r1_runtime::control::redact::RedactError;
-use r1_runtime::control::stoke::{PrintError, StokeExportError};
+use r1_runtime::control::stoke::{NodesError, PrintError, StokeExportError};
 use r1_runtime::engine::EngineError;
 use r1_runtime::history::HistoryError;
 use r1_runtime::home::HomeError;
@@ -74,6 +75,12 @@ impl CliError {
     /// For a server that is not there.
     pub(crate) const fn no_daemon(mut self) -> Self {
         self.exit = Exit::NoDaemon;
+        self
+    }
+
+    /// For what cannot be done yet.
+    pub(crate) const fn open(mut self) -> Self {
+        self.exit = Exit::Open;
         self
     }
 
@@ -159,6 +166,10 @@ impl From<KeysError> for CliError {
             KeysError::Home(err) => err.into(),
             KeysError::Randomness(err) => err.into(),
             err @ (KeysError::Io { .. } | KeysError::Refused { .. }) => worded(err).hint("see `r1 doctor`"),
+            err @ KeysError::Unknown { .. } => worded(err).hint("list the keys with `r1 key list`"),
+            err @ KeysError::Ambiguous { .. } => worded(err).hint("type more of the id; `r1 key list` shows all"),
+            err @ KeysError::NotHere { .. } => worded(err).hint("bring it with `r1 key import FILE`"),
+            err @ KeysError::MayNotSign { .. } => worded(err).hint("make another with `r1 key new`"),
         }
     }
 }
@@ -204,6 +215,16 @@ impl From<PrintError> for CliError {
             PrintError::Events(err) => err.into(),
             PrintError::NoRandomness(err) => err.into(),
             err @ PrintError::Closed(_) => worded(err),
+        }
+    }
+}
+
+impl From<NodesError> for CliError {
+    fn from(err: NodesError) -> Self {
+        match err {
+            NodesError::Source(err) => err.into(),
+            NodesError::Store(err) => err.into(),
+            err @ NodesError::Write { .. } => worded(err).hint("the nodes of a run are in its receipt too"),
         }
     }
 }
@@ -367,12 +388,49 @@ impl From<PruneError> for CliError {
     }
 }
 
+impl From<ReceiptError> for CliError {
+    fn from(err: ReceiptError) -> Self {
+        match err {
+            ReceiptError::Rebuild(err) => err.into(),
+            err @ ReceiptError::Corrupt(_) => worded(err).failed().hint("see what is wrong with `r1 log validate RUN`"),
+            err @ ReceiptError::Open { .. } => {
+                worded(err).open().hint("wait for its end, or sign what there is with `--partial`")
+            }
+            err @ ReceiptError::Contract(_) => {
+                worded(err).failed().hint("the log says something that receipts forbid; see `r1 log show RUN`")
+            }
+        }
+    }
+}
+
+impl From<RebuildError> for CliError {
+    fn from(err: RebuildError) -> Self {
+        match err {
+            RebuildError::Source(err) => err.into(),
+            err @ RebuildError::PrunedBlindly { .. } => worded(err).failed(),
+        }
+    }
+}
+
+impl From<receipt::ReadError> for CliError {
+    fn from(err: receipt::ReadError) -> Self {
+        worded(err)
+    }
+}
+
+impl From<receipt::PolicyError> for CliError {
+    fn from(err: receipt::PolicyError) -> Self {
+        worded(err).hint("give `default`, `strict`, `fast` or a file like .stoke/gates.yaml")
+    }
+}
+
 impl From<RedactError> for CliError {
     fn from(err: RedactError) -> Self {
         match err {
             RedactError::Writer(err) => err.into(),
             RedactError::Randomness(err) => err.into(),
             RedactError::Store(err) => err.into(),
+            RedactError::Source(err) => err.into(),
             err @ (RedactError::Protected { .. } | RedactError::V1 { .. } | RedactError::Nothing { .. }) => worded(err),
         }
     }

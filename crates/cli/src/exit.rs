@@ -19,6 +19,10 @@ pub(crate) enum Exit {
     Budget,
     /// No server answers.
     NoDaemon,
+    /// A receipt that holds, by a key that does not count here.
+    Untrusted,
+    /// A receipt that holds as far as it goes.
+    Incomplete,
     /// Ctrl-C.
     Interrupted,
     /// SIGTERM.
@@ -33,8 +37,8 @@ impl Exit {
             Self::Ok => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Open | Self::Aborted | Self::NoDaemon => 3,
-            Self::Budget => 4,
+            Self::Open | Self::Aborted | Self::NoDaemon | Self::Untrusted => 3,
+            Self::Budget | Self::Incomplete => 4,
             Self::Interrupted => 130,
             Self::PipeClosed => 141,
             Self::Terminated => 143,

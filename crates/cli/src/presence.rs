@@ -1,31 +1,39 @@
 //! Telling other programs of this user that we are at work, and on what.
 
 use std::path::Path;
+use std::time::Duration;
 
 use r1_event::payload::RunStarted;
 use r1_event::{Kind, Payload, RunId, Seq};
 use r1_protocol::RunFacts;
 use r1_protocol::stoke::session_id;
+use r1_runtime::control::stoke::{NodesError, keep_nodes};
 use r1_runtime::location::StoreLocation;
-use r1_runtime::session_file::{INTERVAL, Session, SessionFile, Status, VERSION, project_of};
+use r1_runtime::session_file::{DIRECTORY, INTERVAL, Session, SessionFile, Status, VERSION, project_of};
 use r1_runtime::trace::TraceParent;
 use r1_runtime::world;
 use r1_store::{PageLimit, SharedStore};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, interval_at};
+use tokio::time::{Instant, interval_at, timeout};
 
 use crate::context::Context;
 use crate::exit::Exit;
+use crate::output;
+
+/// How long the last nodes of a run that has ended are waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The file that tells of us, for as long as we are at work.
 pub(crate) struct Presence {
     ended: oneshot::Sender<Status>,
     task: JoinHandle<()>,
+    nodes: Option<JoinHandle<Result<(), NodesError>>>,
 }
 
 impl Presence {
-    /// Tells of the work on a run. Where that cannot be, nobody is told: the run is not worth less for it.
+    /// Tells of the work on a run, and keeps the nodes of its receipt in the project if that wants them. Where
+    /// that cannot be, nobody is told: the run is not worth less for it.
     pub(crate) async fn of_run(context: &Context, store: &SharedStore, run: &RunId) -> Option<Self> {
         let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
         let first = records.first()?;
@@ -33,7 +41,12 @@ impl Presence {
         let Ok(Payload::RunStarted(started)) = Payload::decode(Kind::RunStarted, first.payload.as_ref()?) else {
             return None;
         };
-        Self::begin(context, of_run(context, run, &facts, *started)?)
+        let session = of_run(context, run, &facts, *started)?;
+        let nodes = session.ledger_dir.clone().map(|directory| {
+            let (store, run) = (store.clone(), run.clone());
+            tokio::spawn(async move { keep_nodes(store, run, &directory.join("nodes")).await })
+        });
+        Some(Self { nodes, ..Self::begin(context, session)? })
     }
 
     /// Tells of a server for the project in `directory`.
@@ -45,19 +58,33 @@ impl Presence {
     fn begin(context: &Context, session: Session) -> Option<Self> {
         let file = SessionFile::create(context.home.path(), session).ok()?;
         let (ended, end) = oneshot::channel();
-        Some(Self { ended, task: tokio::spawn(keep(file, end)) })
+        Some(Self { ended, task: tokio::spawn(keep(file, end)), nodes: None })
     }
 
-    /// Tells how it ended.
+    /// Tells how it ended. The store must still be open.
     pub(crate) async fn end(self, exit: Exit) {
         let status = match exit {
             Exit::Ok => Status::Completed,
             Exit::Aborted | Exit::Interrupted | Exit::Terminated | Exit::PipeClosed => Status::Cancelled,
-            Exit::Failed | Exit::Usage | Exit::Open | Exit::Budget | Exit::NoDaemon => Status::Failed,
+            Exit::Failed
+            | Exit::Usage
+            | Exit::Open
+            | Exit::Budget
+            | Exit::NoDaemon
+            | Exit::Untrusted
+            | Exit::Incomplete => Status::Failed,
         };
         // The file is there to be found, and whoever wants to know how a run ended reads its log.
         let _ = self.ended.send(status);
         let _ = self.task.await;
+        if let Some(mut nodes) = self.nodes {
+            match timeout(PATIENCE, &mut nodes).await {
+                Ok(Ok(Ok(()))) => {}
+                Ok(Ok(Err(err))) => output::print_error(&err.into()),
+                // The run goes on elsewhere, or something broke: the nodes can be had again from the log.
+                Ok(Err(_)) | Err(_) => nodes.abort(),
+            }
+        }
     }
 }
 
@@ -80,6 +107,7 @@ fn of_run(context: &Context, run: &RunId, facts: &RunFacts, started: RunStarted)
     let directory = Path::new(workspace["path"].as_str()?);
     Some(Session {
         session_id: Some(session_id(facts)).filter(|id| !id.is_empty()),
+        ledger_dir: Some(project_of(directory).join(DIRECTORY)).filter(|at| at.is_dir()).map(|at| at.join("ledger")),
         run_id: Some(run.to_string()),
         model: Some(started.model_id).filter(|model| !model.is_empty()),
         ..of_process(context, directory, "run", started.trace_parent?)

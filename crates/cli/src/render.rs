@@ -3,6 +3,7 @@
 pub(crate) mod event;
 pub(crate) mod live;
 pub(crate) mod number;
+pub(crate) mod receipt;
 pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod verdict;

@@ -53,7 +53,7 @@ impl Workshop {
     fn with(context: &Context, store: SharedStore, config: &Config, sandbox: SandboxMode) -> Result<Self, CliError> {
         context.home.create()?;
         let machine = Arc::new(machine(config, sandbox));
-        let key = keys::agent_key(&context.home, context.now())?.secret;
+        let key = keys::signing_key(&context.home, config.signing.kid.as_deref(), context.now())?.secret;
         let engine = Engine::new(
             store,
             machine.clone(),

@@ -16,8 +16,14 @@ impl KeyId {
     /// The id of `key`.
     #[must_use]
     pub fn of(key: &VerifyingKey) -> Self {
+        Self::of_bytes(key.as_bytes())
+    }
+
+    /// The id of the key that these bytes are, or would be if they were a point of the curve.
+    #[must_use]
+    pub fn of_bytes(key: &[u8; 32]) -> Self {
         // RFC 7638: the required members in lexicographic order, no white space.
-        let x = URL_SAFE_NO_PAD.encode(key.as_bytes());
+        let x = URL_SAFE_NO_PAD.encode(key);
         let jwk = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
         Self(URL_SAFE_NO_PAD.encode(sha2::Sha256::digest(jwk)))
     }

@@ -126,12 +126,12 @@ impl Projection {
         sheet.finish()
     }
 
-    /// The line in place of events that were pruned.
+    /// The line in place of events that were pruned, with the node that the rest goes on from.
     #[must_use]
-    pub fn pruned(&self, prune: &Prune) -> Line {
+    pub fn pruned(&self, prune: &Prune, ledger_node_id: Option<String>) -> Line {
         let envelope = self.facts.pruned(prune);
         let hash = Digest::blake3(envelope.event_id.as_bytes());
-        let stamp = Stamp { ts: prune.pruned_at, seq: prune.through.get(), hash, ledger_node_id: None };
+        let stamp = Stamp { ts: prune.pruned_at, seq: prune.through.get(), hash, ledger_node_id };
         let bytes = stoke_line(&self.origin, &stamp, 0, &stoke_type(&envelope.type_name), envelope.data);
         Line { kind: LineKind::Other, seq: stamp.seq, bytes }
     }

@@ -2,10 +2,12 @@
 
 mod entry;
 mod jwk;
+mod known;
 mod secret;
 
 pub use entry::{Entry, Revocation, RevocationReason, Scope, Usage};
 pub use jwk::Jwk;
+pub use known::{KnownKey, SPKI_PREFIX};
 use r1_event::KeyId;
 pub use secret::SecretKey;
 
@@ -18,6 +20,9 @@ pub enum KeyError {
     /// Not the JSON of a keyring entry.
     #[error("this is not a keyring entry")]
     NotAnEntry(#[source] serde_json::Error),
+    /// None of the forms that a public key is given in.
+    #[error("this is no Ed25519 public key: give a keyring entry, a JWK or an SPKI PEM file")]
+    NotAPublicKey,
     /// A keyring entry of a newer R1.
     #[error("the keyring entry has version {found}; this r1 knows version 1")]
     Newer {

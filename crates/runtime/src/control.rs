@@ -19,6 +19,7 @@ pub mod order;
 pub mod patches;
 pub mod proof;
 pub mod prune;
+pub mod receipt;
 pub mod redact;
 pub mod stoke;
 pub mod task;

@@ -40,6 +40,12 @@ impl Home {
         self.root.join("keyring")
     }
 
+    /// Receipts of the runs that were carried out here.
+    #[must_use]
+    pub fn receipts(&self) -> PathBuf {
+        self.root.join("receipts")
+    }
+
     /// The key of the marks that stand where secrets were.
     #[must_use]
     pub fn redaction_key(&self) -> PathBuf {

@@ -1,4 +1,9 @@
 //! Key files: reading them, choosing one to sign with, making the first.
+//!
+//! Private keys are `keys/<thumbprint>.key`, public ones with what is said of them
+//! `keyring/<thumbprint>.json`. [`manage`] has what `r1 key` does with them.
+
+pub mod manage;
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -6,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use ed25519_dalek::VerifyingKey;
 use r1_event::UnixNanos;
-use r1_receipt::key::{Entry, KeyError, Scope, SecretKey, Usage};
+use r1_receipt::key::{Entry, KeyError, KnownKey, Scope, SecretKey, Usage};
 
-use crate::home::{Home, HomeError, create_private_dir};
+use crate::home::{Home, HomeError};
 use crate::world::{self, NoRandomness};
 
 /// The public keys that a user knows.
@@ -33,11 +38,47 @@ impl Keyring {
         Ok(keyring)
     }
 
+    /// The entries whose id begins with what was typed, with or without `kid:`.
+    pub fn matching(&self, typed: &str) -> impl Iterator<Item = &Entry> {
+        let start = typed.strip_prefix("kid:").unwrap_or(typed);
+        self.entries.iter().filter(move |entry| entry.kid().thumbprint().starts_with(start))
+    }
+
     /// The keys, for checking signatures.
     #[must_use]
     pub fn public_keys(&self) -> Vec<VerifyingKey> {
         self.entries.iter().map(|entry| *entry.public()).collect()
     }
+}
+
+/// Every public key of a keyring directory for checking receipts; weak ones too, which have a verdict of their
+/// own. Other files that are no entries are left out.
+pub fn known_keys(directory: &Path) -> Result<Vec<KnownKey>, KeysError> {
+    let mut known = Vec::new();
+    for path in files(directory, "json")? {
+        let content = fs::read(&path).map_err(|source| KeysError::Io { path: path.clone(), source })?;
+        known.extend(KnownKey::from_entry_file(&content).ok());
+    }
+    Ok(known)
+}
+
+/// The key that is to sign: the one that was asked for, or the newest agent key, or a new one.
+pub fn signing_key(home: &Home, wanted: Option<&str>, now: UnixNanos) -> Result<AgentKey, KeysError> {
+    let Some(wanted) = wanted else { return agent_key(home, now) };
+    let secret = match manage::find(home, wanted) {
+        Ok(entry) if !entry.may_sign(Usage::Receipt, now.0.div_euclid(1_000_000_000)) => {
+            return Err(KeysError::MayNotSign { kid: entry.kid().to_string() });
+        }
+        Ok(entry) => read_secret(&key_path(home, &entry))?,
+        Err(_) if Path::new(wanted).is_file() => read_secret(Path::new(wanted))?,
+        Err(err) => return Err(err),
+    };
+    Ok(AgentKey { secret, minted: None })
+}
+
+fn read_secret(path: &Path) -> Result<SecretKey, KeysError> {
+    let pem = fs::read_to_string(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
+    SecretKey::from_pem(&pem).map_err(|source| KeysError::Refused { path: path.to_owned(), source })
 }
 
 /// A key to sign with.
@@ -58,9 +99,7 @@ pub fn find_agent_key(home: &Home, now: UnixNanos) -> Result<Option<SecretKey>, 
     for entry in candidates {
         let path = key_path(home, &entry);
         if path.is_file() {
-            let pem = fs::read_to_string(&path).map_err(|source| KeysError::Io { path: path.clone(), source })?;
-            let secret = SecretKey::from_pem(&pem).map_err(|source| KeysError::Refused { path, source })?;
-            return Ok(Some(secret));
+            return read_secret(&path).map(Some);
         }
     }
     Ok(None)
@@ -75,17 +114,9 @@ pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
 }
 
 fn mint(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
-    let secret = SecretKey::from_seed(world::new_seed()?);
     let subject = format!("agent:{}", world::new_instance_id()?);
-    let entry = Entry::new(&secret.public(), Scope::Agent, subject, now.0.div_euclid(1_000_000_000));
-    home.create()?;
-    create_private_dir(&home.keys())?;
-    create_private_dir(&home.keyring())?;
-    let path = key_path(home, &entry);
-    let pem = secret.to_pem().map_err(|source| KeysError::Refused { path: path.clone(), source })?;
-    // The secret first: an entry without its key would be chosen and then not found.
-    write_new(&path, pem.as_bytes(), 0o600)?;
-    write_new(&home.keyring().join(format!("{}.json", entry.kid().thumbprint())), entry.to_json().as_bytes(), 0o644)?;
+    let new = manage::NewKey { scope: Scope::Agent, subject, not_before: None, not_after: None };
+    let manage::Made { secret, path, .. } = manage::new(home, new, now)?;
     Ok(AgentKey { secret, minted: Some(path) })
 }
 
@@ -145,6 +176,32 @@ pub enum KeysError {
         /// Why.
         #[source]
         source: KeyError,
+    },
+    /// No key is called that.
+    #[error("no key matches `{wanted}`")]
+    Unknown {
+        /// What was asked for.
+        wanted: String,
+    },
+    /// More than one key is called that.
+    #[error("`{wanted}` matches {matches} keys")]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// How many.
+        matches: usize,
+    },
+    /// The key is known, but not its private half.
+    #[error("the private half of {kid} is not here")]
+    NotHere {
+        /// Which.
+        kid: String,
+    },
+    /// Its dates, its use or a revocation forbid it.
+    #[error("{kid} may not sign receipts now: it is for something else, out of date or revoked")]
+    MayNotSign {
+        /// Which.
+        kid: String,
     },
     /// The directory for it cannot be made.
     #[error(transparent)]

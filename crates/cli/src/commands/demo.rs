@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use r1_event::finding::Part;
 use r1_event::{Record, RunId, Seq, SideRecord};
+use r1_receipt::{Options, Receipt, Verdict, verify};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::check;
 use r1_runtime::control::create::{NewRun, create};
@@ -32,6 +33,7 @@ use crate::exit::Exit;
 use crate::follow::{self, Follow};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NAME, Stdout};
 use crate::render::event;
+use crate::render::receipt::{counts, story, verdict_line};
 use crate::render::text::{count, one_line};
 use crate::settings;
 use crate::workshop::Workshop;
@@ -41,7 +43,7 @@ use crate::workshop::Workshop;
 /// Makes a small project with a failing test and lets an agent mend it: it reads files, runs the test,
 /// proposes an edit that you approve, and runs the test again. What the agent says is written down in
 /// advance, so no key and no network are needed; files, programs and diff are real. Then the log of all
-/// that is shown, checked, sealed and replayed, and copies of it are tampered with.
+/// that is shown, checked, sealed and replayed, copies of it are tampered with, and a receipt is signed.
 ///
 /// The run is kept with your others, the project in a temporary directory.
 #[derive(Debug, clap::Args)]
@@ -196,6 +198,7 @@ impl Stage {
         hint("r1 replay last", "every decision once more")?;
         hint("r1 log proof last --seq 7", "prove one event without showing the others")?;
         hint("r1 log export last -o run.cborseq", "take it elsewhere, byte for byte")?;
+        hint("r1 receipt show FILE", "every node of the receipt, and what it follows from")?;
         hint("r1 run \"…\" --provider anthropic --model NAME", "a real task in your own project")?;
         writeln!(self.out, "{DIM}  The project stays in {}.{DIM:#}", directory.display())?;
         Ok(self.out.flush()?)
@@ -230,7 +233,8 @@ impl Show<'_> {
         let is_sound = self.validate().await?;
         let replays = self.replay().await?;
         let all_found = self.tamper(&records, &side_records).await?;
-        Ok(is_sound && replays && all_found)
+        let verifies = self.receipt().await?;
+        Ok(is_sound && replays && all_found && verifies)
     }
 
     fn store(&self) -> &SharedStore {
@@ -301,6 +305,26 @@ impl Show<'_> {
             self.stage.pause(200).await?;
         }
         Ok(all_found)
+    }
+
+    async fn receipt(&mut self) -> Result<bool, CliError> {
+        self.stage.heading("What the run did, signed for anyone to check").await?;
+        let (path, digest) = super::receipt::keep(self.context, self.store(), self.run).await?;
+        let bytes = r1_runtime::control::receipt::read_file(&path)?;
+        let keys = r1_runtime::keys::known_keys(&self.context.home.keyring())?;
+        let report = verify(&bytes, &Options { keys: &keys, ..Options::default() });
+        self.stage.line(&verdict_line(report.verdict()))?;
+        if let Ok(receipt) = Receipt::read(&bytes) {
+            for line in story(&receipt) {
+                self.stage.line(&line)?;
+            }
+        }
+        self.stage.line(&format!("  {DIM}{:<9}{DIM:#} {}", "nodes", counts(report.events, &report.types)))?;
+        self.stage.line(&format!("  {DIM}{:<9}{DIM:#} {digest}", "digest"))?;
+        self.stage.line(&format!("{DIM}Anyone can check it with the file and your public key alone:{DIM:#}"))?;
+        self.stage.line(&format!("  {NAME}r1 key export {}{NAME:#} > key.json", &report.key.kid[..12]))?;
+        self.stage.line(&format!("  {NAME}r1 receipt verify {} --key key.json{NAME:#}", path.display()))?;
+        Ok(report.verdict() == Verdict::Valid)
     }
 
     async fn copy(&self) -> Result<(Vec<Record>, Vec<SideRecord>), CliError> {

@@ -14,7 +14,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
 use crate::lines::{LineFormat, Lines};
-use crate::output;
+use crate::output::{self, DIM};
 use crate::presence::Presence;
 use crate::workshop::Workshop;
 
@@ -170,6 +170,11 @@ pub(super) async fn carry_out(
         presence.end(followed.as_ref().map_or(Exit::Failed, |followed| followed.exit)).await;
     }
     let followed = followed?;
+    if let Some(digest) = sign(context, &workshop, run).await?
+        && !prints_result
+    {
+        output::note(&format!("{DIM}receipt {digest}{DIM:#}"));
+    }
     workshop.close().await?;
     match (prints_result, followed.result) {
         (true, Some(line)) => output::print_line(&line)?,
@@ -177,6 +182,22 @@ pub(super) async fn carry_out(
         (false, _) => next_steps(followed.exit),
     }
     Ok(followed.exit)
+}
+
+/// Makes the receipt of a run that has ended, and gives its digest. That there is none changes nothing about how
+/// the run ended.
+async fn sign(context: &Context, workshop: &Workshop, run: &RunId) -> Result<Option<String>, CliError> {
+    let store = workshop.engine.store();
+    if !store.head(run).await?.is_some_and(|head| head.terminal.is_some()) {
+        return Ok(None);
+    }
+    match super::receipt::keep(context, store, run).await {
+        Ok((_, digest)) => Ok(Some(digest)),
+        Err(err) => {
+            output::print_error(&err);
+            Ok(None)
+        }
+    }
 }
 
 /// What to try next, for a person who watches.

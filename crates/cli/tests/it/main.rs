@@ -16,6 +16,7 @@ mod patching;
 mod pg_server;
 mod postgres_cluster;
 mod proofs;
+mod receipt;
 mod remote;
 mod sandbox;
 mod serving;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod nodes;
 mod pressure;
 mod public_reader;
 mod same;

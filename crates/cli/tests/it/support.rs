@@ -76,6 +76,13 @@ impl Sandbox {
         serde_json::from_str(&stdout).unwrap_or_else(|err| panic!("{err}: {stdout}"))
     }
 
+    /// Calls `r1`, which must end with this code and still print JSON.
+    pub(crate) fn json_of(&self, code: i32, args: &[&str]) -> Json {
+        let outcome = self.r1(args);
+        assert_eq!(outcome.code, code, "r1 {args:?}\n{}\n{}", outcome.stdout, outcome.stderr);
+        serde_json::from_str(&outcome.stdout).unwrap()
+    }
+
     /// Writes a log to a file.
     pub(crate) fn file(&self, name: &str, format: Format, records: &[Record]) -> PathBuf {
         let (mut encoder, mut bytes) = (Encoder::new(format), Vec::new());

@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 41] = [
+const COMMANDS: [&[&str]; 52] = [
     &[],
     &["demo"],
     &["init"],
@@ -32,6 +32,17 @@ const COMMANDS: [&[&str]; 41] = [
     &["log", "import"],
     &["log", "proof"],
     &["log", "checkpoint"],
+    &["receipt"],
+    &["receipt", "create"],
+    &["receipt", "verify"],
+    &["receipt", "show"],
+    &["key"],
+    &["key", "new"],
+    &["key", "list"],
+    &["key", "show"],
+    &["key", "export"],
+    &["key", "import"],
+    &["key", "revoke"],
     &["prune"],
     &["redact"],
     &["serve"],
@@ -60,9 +71,9 @@ fn every_command_explains_itself() {
 #[test]
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
-    for command in
-        COMMANDS.iter().filter(|command| !matches!(command, [] | ["log"] | ["patch"] | ["ctl"] | ["ctl", "token"]))
-    {
+    for command in COMMANDS.iter().filter(|command| {
+        !matches!(command, [] | ["log"] | ["patch"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
+    }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");
     }

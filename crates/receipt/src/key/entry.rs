@@ -50,6 +50,30 @@ pub enum Scope {
     Tenant,
 }
 
+impl Usage {
+    /// The word in the keyring.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Receipt => "receipt",
+            Self::Attest => "attest",
+            Self::Log => "log",
+        }
+    }
+}
+
+impl Scope {
+    /// The word in the keyring.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Team => "team",
+            Self::Tenant => "tenant",
+        }
+    }
+}
+
 /// A key that no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revocation {

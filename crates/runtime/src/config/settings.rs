@@ -40,6 +40,8 @@ pub struct Config {
     pub record: Record,
     /// What a collector of OpenTelemetry is told by `r1 serve`.
     pub telemetry: Telemetry,
+    /// Who signs receipts.
+    pub signing: Signing,
 }
 
 /// What a collector of OpenTelemetry is told. The environment's `OTEL_…` variables win.
@@ -50,6 +52,14 @@ pub struct Telemetry {
     pub endpoint: Option<String>,
     /// Whether prompts, answers, and what tools were given and gave are told too.
     pub content: bool,
+}
+
+/// Who signs receipts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Signing {
+    /// The key's id, or how it begins; without one the newest agent key signs.
+    pub kid: Option<String>,
 }
 
 /// How runs are carried out.

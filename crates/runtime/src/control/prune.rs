@@ -5,10 +5,12 @@ use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::payload::Payload;
 use r1_event::side_record::{Prune, RunContext};
 use r1_event::validate::{Options, Validator};
-use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version};
+use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, cbor};
+use r1_receipt::graph::{self, Notes};
 use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
 
 use super::check::{self, blocking};
+use super::receipt::{RebuildError, notes_of};
 use super::view;
 use crate::index::Index;
 use crate::keys::Keyring;
@@ -88,8 +90,14 @@ pub async fn prune(
         return Err(PruneError::Corrupt(Box::new(verdict)));
     }
     let log = Log::Stored(StoredRun::open(store.clone(), plan.run_id.clone()).await?);
+    // Without the graph of what went before, nobody can make a receipt of what is left either.
+    let notes = match notes_of(&log, Some(store)).await {
+        Ok(notes) => Some(notes),
+        Err(RebuildError::PrunedBlindly { .. }) => None,
+        Err(RebuildError::Source(err)) => return Err(err.into()),
+    };
     let (run, through, reason) = (plan.run_id.clone(), plan.through, reason.to_owned());
-    let record = blocking(move || Cut::at(&log, run, through)).await?.into_record(reason, now);
+    let record = blocking(move || Cut::at(&log, notes, run, through)).await?.into_record(reason, now);
     store.prune(record).await?;
     Ok(Index::new(store.clone()).forget(&plan.run_id).await?)
 }
@@ -104,23 +112,27 @@ struct Cut {
     context: RunContext,
     open_turn: Option<String>,
     open_calls: Vec<(String, u32, Seq)>,
+    graph: Option<cbor::Value>,
 }
 
 impl Cut {
-    fn at(log: &Log, run: RunId, through: Seq) -> Result<Self, PruneError> {
+    fn at(log: &Log, notes: Option<Notes>, run: RunId, through: Seq) -> Result<Self, PruneError> {
         let mut cut = Self::start(log.side_records(), run, through);
+        let mut graph = notes.map(|notes| graph::Cut::new(notes, through.get()));
         let side_records = log.side_records().to_vec();
         let mut validator = Validator::new(Options { side_records, ..Options::default() });
-        'pages: for page in log.pages() {
+        for page in log.pages() {
             for record in page? {
-                if cut.tree.size() == through.get() {
-                    break 'pages;
+                if cut.tree.size() < through.get() {
+                    cut.step(&record);
+                    validator.push(&record);
                 }
-                cut.step(&record);
-                validator.push(&record);
+                // What is kept of the graph depends on what comes behind the cut.
+                graph.iter_mut().for_each(|graph| graph.push(&record));
             }
         }
         (cut.open_turn, cut.open_calls) = validator.open();
+        cut.graph = graph.map(graph::Cut::finish);
         Ok(cut)
     }
 
@@ -134,6 +146,7 @@ impl Cut {
             context: RunContext::default(),
             open_turn: None,
             open_calls: Vec::new(),
+            graph: None,
         };
         for record in side_records {
             match record {
@@ -175,7 +188,7 @@ impl Cut {
             context: self.context,
             open_turn: self.open_turn,
             open_calls: self.open_calls,
-            graph: None,
+            graph: self.graph,
         }
     }
 }

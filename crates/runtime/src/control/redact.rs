@@ -4,15 +4,19 @@ use r1_event::cbor::Value;
 use r1_event::payload::{Payload, Raw, Typed};
 use r1_event::side_record::{Erase, EventRef, may_be_erased};
 use r1_event::{Kind, Record, RunId, Seq, UnixNanos, Version, projection};
+use r1_receipt::graph::{Expected, Redaction};
 use r1_receipt::key::SecretKey;
 use r1_store::{PageLimit, SharedStore, StoreError};
 
 use super::caller::Caller;
+use super::check::blocking;
 use super::operator::{self, OperatorError, OperatorRun};
 use super::prune::context_of;
+use super::receipt::{RebuildError, notes_of};
 use super::view;
 use crate::emit::Emission;
 use crate::index::Index;
+use crate::source::{Log, SourceError, StoredRun};
 use crate::world::NoRandomness;
 use crate::writer::{RunWriter, WriterError};
 
@@ -57,11 +61,13 @@ pub async fn redact(
     if targets.is_empty() {
         return Err(RedactError::Nothing { run: request.run.clone() });
     }
+    let nodes = nodes_to_keep(store, &request.run, &targets).await?;
+    let said = redaction_applied(request, &targets, &nodes);
     let finished = head.terminal.is_some();
     let redaction = if finished {
-        write_operator_run(store, request, &targets, owner, key, now).await?
+        write_operator_run(store, request, said, owner, key, now).await?
     } else {
-        write_into_run(store, request, &targets, owner, now).await?
+        write_into_run(store, request, said, owner, now).await?
     };
     let erasures = targets.into_iter().map(|target| target.into_erase(&redaction)).collect::<Vec<_>>();
     let erased = erasures.iter().map(|erase| erase.seq).collect();
@@ -98,10 +104,39 @@ async fn target(store: &SharedStore, run: &RunId, seq: Seq) -> Result<Option<Tar
     Ok(Some(Target { run: run.clone(), seq, record, kind: place.kind, type_name }))
 }
 
+/// Names and edges of the receipt's nodes that can no longer be made once the targets are gone.
+async fn nodes_to_keep(store: &SharedStore, run: &RunId, targets: &[Target]) -> Result<Vec<Expected>, RedactError> {
+    let log = Log::Stored(StoredRun::open(store.clone(), run.clone()).await?);
+    let before = match notes_of(&log, Some(store)).await {
+        Ok(notes) => notes,
+        // No receipt can be made of that run anyway.
+        Err(RebuildError::PrunedBlindly { .. }) => return Ok(Vec::new()),
+        Err(RebuildError::Source(err)) => return Err(err.into()),
+    };
+    let mut after = before.clone();
+    for target in targets {
+        let (turn_id, call_id, attempt) = target.pairing_ids();
+        after.erase(target.seq.get(), turn_id, call_id, attempt);
+    }
+    let mut planned = Redaction::new(before, after, targets.iter().map(|target| target.seq.get()).collect());
+    blocking(move || {
+        for page in log.pages() {
+            page?.iter().for_each(|record| planned.push(record));
+        }
+        Ok(planned.finish())
+    })
+    .await
+}
+
 impl Target {
-    fn into_erase(self, redaction: &EventRef) -> Erase {
+    /// The ids by which later checks pair the event with others.
+    fn pairing_ids(&self) -> (Option<String>, Option<String>, Option<u32>) {
         let payload = self.record.payload.as_ref().and_then(|bytes| Payload::decode(self.kind, bytes).ok());
-        let (turn_id, call_id, attempt) = payload.map_or((None, None, None), pairing_ids);
+        payload.map_or((None, None, None), pairing_ids)
+    }
+
+    fn into_erase(self, redaction: &EventRef) -> Erase {
+        let (turn_id, call_id, attempt) = self.pairing_ids();
         Erase {
             run_id: self.run,
             seq: self.seq,
@@ -144,27 +179,31 @@ fn some(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn redaction_applied(request: &Request, targets: &[Target]) -> Payload {
+fn redaction_applied(request: &Request, targets: &[Target], nodes: &[Expected]) -> Payload {
     // The event protocol counts from 0.
     let sequences = targets.iter().map(|target| Value::Uint(target.seq.get() - 1)).collect();
-    let data = Value::object([
+    let mut data = vec![
         ("run_id", Value::text(request.run.as_str())),
         ("sequences", Value::Array(sequences)),
         ("by", Value::text(&request.by)),
         ("reason", Value::text(&request.reason)),
-    ]);
+    ];
+    if !nodes.is_empty() {
+        data.push(("nodes", Value::Array(nodes.iter().map(Expected::to_cbor).collect())));
+    }
+    let data = Value::object(data);
     Payload::Typed(Typed { r#type: "redaction.applied".into(), data: Raw::from(&data), ..Typed::default() })
 }
 
 async fn write_into_run(
     store: &SharedStore,
     request: &Request,
-    targets: &[Target],
+    said: Payload,
     owner: &str,
     now: UnixNanos,
 ) -> Result<EventRef, RedactError> {
     let mut writer = RunWriter::open(store.clone(), request.run.clone(), owner, None).await?;
-    let written = writer.append([(now, redaction_applied(request, targets))]).await;
+    let written = writer.append([(now, said)]).await;
     let hash = writer.chain().head();
     let closed = writer.close().await;
     let seq = written?;
@@ -175,7 +214,7 @@ async fn write_into_run(
 async fn write_operator_run(
     store: &SharedStore,
     request: &Request,
-    targets: &[Target],
+    said: Payload,
     owner: &str,
     key: Option<SecretKey>,
     now: UnixNanos,
@@ -184,7 +223,7 @@ async fn write_operator_run(
         about: request.run.clone(),
         goal: format!("redact {}", request.run),
         reason: request.reason.clone(),
-        events: vec![Emission::plain(redaction_applied(request, targets))],
+        events: vec![Emission::plain(said)],
     };
     let written = operator::write(store, new, owner, key, now, &Caller::default()).await?;
     written.into_iter().next().ok_or_else(|| StoreError::NoRun { run: request.run.clone() }.into())
@@ -224,6 +263,9 @@ pub enum RedactError {
     /// No operator run can be named.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
+    /// The run's log cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

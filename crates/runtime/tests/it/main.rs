@@ -10,6 +10,7 @@ mod kill;
 mod mcp;
 mod net;
 mod provider;
+mod receipt;
 mod redaction;
 mod replay_v1;
 mod shell;

@@ -7,6 +7,7 @@ mod log;
 mod proof;
 mod range;
 mod raw;
+mod receipt;
 mod runs;
 mod tasks;
 
@@ -28,6 +29,7 @@ pub(crate) fn table() -> Vec<Route> {
     rows.extend(artifacts::table());
     rows.extend(log::table());
     rows.extend(proof::table());
+    rows.extend(receipt::table());
     rows
 }
 

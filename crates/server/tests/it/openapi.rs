@@ -24,7 +24,7 @@ async fn ep_28_the_checked_in_document_is_what_the_server_serves() {
 }
 
 /// The table of the specification, as it is served.
-const PROMISED: [(&str, &str); 41] = [
+const PROMISED: [(&str, &str); 42] = [
     ("POST", "/hecate/v1/tasks"),
     ("GET", "/hecate/v1/tasks"),
     ("GET", "/hecate/v1/tasks/{task_id}"),
@@ -61,6 +61,7 @@ const PROMISED: [(&str, &str); 41] = [
     ("GET", "{run}/approvals"),
     ("GET", "{run}/artifacts"),
     ("POST", "{run}/artifacts"),
+    ("GET", "{run}/receipt"),
     ("GET", "{run}/log"),
     ("GET", "{run}/proof"),
     ("GET", "{run}/verdict"),

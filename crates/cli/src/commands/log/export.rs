@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use r1_event::exchange::{Encoder, Format};
+use r1_receipt::graph::Notes;
 use r1_runtime::control::{export, stoke};
 use r1_runtime::source::{Log, Progress};
 
@@ -81,10 +82,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let progress = Progress::default();
     let ticker = Ticker::start(&progress, "exported");
+    let mut logs = Vec::new();
+    for log in target.logs {
+        let notes = if args.format == Form::Stoke { stoke::notes(&log).await? } else { Notes::default() };
+        logs.push((log, notes));
+    }
     // Reading and writing block, and nothing else is to be done meanwhile.
     tokio::task::block_in_place(|| match &args.output {
-        None => write(&target.logs, &args, &mut io::BufWriter::new(io::stdout().lock()), &progress),
-        Some(path) => write_file(&target.logs, &args, path, &progress),
+        None => write(logs, &args, &mut io::BufWriter::new(io::stdout().lock()), &progress),
+        Some(path) => write_file(logs, &args, path, &progress),
     })?;
     drop(ticker);
     if let Some(path) = &args.output {
@@ -93,28 +99,31 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     Ok(Exit::Ok)
 }
 
-fn write(logs: &[Log], args: &Args, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+/// Logs, each with what its lines need beside its events.
+type Logs = Vec<(Log, Notes)>;
+
+fn write(logs: Logs, args: &Args, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
     let format = match args.format {
         Form::Log(format) => format,
         Form::Stoke => return write_lines(logs, &args.lines, out, progress),
     };
     let mut encoder = Encoder::new(format);
-    for log in logs {
+    for (log, _) in &logs {
         export::export(log, &mut encoder, out, progress)?;
     }
     Ok(export::finish(encoder, out)?)
 }
 
-fn write_lines(logs: &[Log], lines: &Lines, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+fn write_lines(logs: Logs, lines: &Lines, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
     let options = lines.of_one_log()?;
-    for log in logs {
-        stoke::export(log, &options, progress, |line| out.write_all(&line.bytes))?;
+    for (log, notes) in logs {
+        stoke::export(&log, notes, &options, progress, |line| out.write_all(&line.bytes))?;
     }
     Ok(out.flush()?)
 }
 
 /// Writes beside the file and then puts it in place, so that nobody ever finds half of it.
-fn write_file(logs: &[Log], args: &Args, path: &Path, progress: &Progress) -> Result<(), CliError> {
+fn write_file(logs: Logs, args: &Args, path: &Path, progress: &Progress) -> Result<(), CliError> {
     let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
     if path.exists() && !args.force {
         return Err(CliError::new(format!("{} is there already", path.display())).hint("replace it with `--force`"));

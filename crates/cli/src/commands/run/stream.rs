@@ -22,8 +22,8 @@ use self::alarm::Alarm;
 use self::desk::Desk;
 use self::said::{Said, parse};
 use self::stdin::{Input, Stdin};
-use super::Args;
 use super::order::{Order, Ready, prompt_meanwhile};
+use super::{Args, sign};
 use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
@@ -43,11 +43,12 @@ struct Stage {
 struct Ended {
     exit: Exit,
     check_failed: bool,
+    receipt_digest: Option<String>,
 }
 
 impl From<Exit> for Ended {
     fn from(exit: Exit) -> Self {
-        Self { exit, check_failed: false }
+        Self { exit, check_failed: false, receipt_digest: None }
     }
 }
 
@@ -67,8 +68,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
             (err.exit().into(), Err(err))
         }
     };
-    let Ended { exit, check_failed } = ended;
-    let completion = Completion { exit_code: exit.code(), check_failed, receipt_digest: None };
+    let Ended { exit, check_failed, receipt_digest } = ended;
+    let completion = Completion { exit_code: exit.code(), check_failed, receipt_digest };
     let told = stage.outlet.print(vec![complete(moment(stage.session_id)?, completion)]).await;
     match (result, told.and(stage.outlet.close().await)) {
         // With nobody to tell, the exit code is all that can be said.
@@ -92,18 +93,12 @@ impl Stage {
 
 /// What a program is told of a failure that is in no log.
 fn kind_of(err: &CliError) -> ErrorKind {
-    match err.exit() {
-        _ if err.is_of_the_store() => ErrorKind::Store,
-        Exit::Usage => ErrorKind::Usage,
-        Exit::Ok
-        | Exit::Failed
-        | Exit::Open
-        | Exit::Aborted
-        | Exit::Budget
-        | Exit::NoDaemon
-        | Exit::Interrupted
-        | Exit::Terminated
-        | Exit::PipeClosed => ErrorKind::Internal,
+    if err.is_of_the_store() {
+        ErrorKind::Store
+    } else if err.exit() == Exit::Usage {
+        ErrorKind::Usage
+    } else {
+        ErrorKind::Internal
     }
 }
 
@@ -116,11 +111,12 @@ async fn play(args: Args, context: &Context, stage: &mut Stage, alarm: &mut Alar
     let run = ready.place(&workshop).await?;
     let presence = Presence::of_run(context, workshop.engine.store(), &run).await;
     let ended = Play { workshop: &workshop, run: &run, context, args: &args, stage }.carry_out(input, alarm).await;
-    workshop.close().await?;
     if let Some(presence) = presence {
         presence.end(ended.as_ref().map_or(Exit::Failed, |ended| ended.exit)).await;
     }
-    ended
+    let receipt_digest = sign(context, &workshop, &run).await?;
+    workshop.close().await?;
+    Ok(Ended { receipt_digest, ..ended? })
 }
 
 /// Everything that comes before the run. May be dropped at any point: nothing is made yet that lasts.
@@ -248,7 +244,8 @@ impl Play<'_> {
             worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
         }
         let exit = exit_of(watch.ended.as_ref(), asked_to_end);
-        Ok(Ended { exit, check_failed: exit == Exit::Failed && is_failed_check(watch.ended.as_ref()) })
+        let check_failed = exit == Exit::Failed && is_failed_check(watch.ended.as_ref());
+        Ok(Ended { check_failed, ..exit.into() })
     }
 }
 

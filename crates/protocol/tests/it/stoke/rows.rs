@@ -140,7 +140,7 @@ fn stoke_01_of_pruned_events_it_is_told_that_they_were() {
         open_calls: vec![],
         graph: None,
     };
-    let line = value(&Projection::new(RunFacts::of_prune(&prune), Options::default()).pruned(&prune));
+    let line = value(&Projection::new(RunFacts::of_prune(&prune), Options::default()).pruned(&prune, None));
     assert_eq!((&line["type"], &line["seq"]), (&json!("stoke.gap.events_pruned"), &json!(9)));
     assert_eq!((&line["reason"], &line["last_pruned_sequence"]), (&json!("retention"), &json!(8)));
 }

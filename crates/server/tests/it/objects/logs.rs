@@ -1,4 +1,4 @@
-//! A run's log, proofs and verdict.
+//! A run's log, receipt, proofs and verdict.
 
 use r1_runtime::control::proof::verify;
 use serde_json::{Value, json};

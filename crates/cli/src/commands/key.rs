@@ -1,0 +1,86 @@
+//! `r1 key`: who may sign, and whose word counts.
+
+mod export;
+mod import;
+mod list;
+mod new;
+mod revoke;
+mod show;
+
+use clap::Subcommand;
+use jiff::Timestamp;
+use r1_receipt::key::{Entry, Revocation, RevocationReason, Scope};
+use r1_runtime::keys::manage;
+use serde_json::{Value as Json, json};
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Make, show, bring and revoke signing keys
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    New(new::Args),
+    List(list::Args),
+    Show(show::Args),
+    Export(export::Args),
+    Import(import::Args),
+    Revoke(revoke::Args),
+}
+
+pub(super) fn run(command: Command, context: &Context) -> Result<Exit, CliError> {
+    match command {
+        Command::New(args) => new::run(&args, context),
+        Command::List(args) => list::run(&args, context),
+        Command::Show(args) => show::run(&args, context),
+        Command::Export(args) => export::run(&args, context),
+        Command::Import(args) => import::run(&args, context),
+        Command::Revoke(args) => revoke::run(&args, context),
+    }
+}
+
+/// For whom a key speaks, as it is typed.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ScopeArg {
+    /// One agent on one machine
+    Agent,
+    /// A team
+    Team,
+    /// A whole organisation
+    Tenant,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Agent => Self::Agent,
+            ScopeArg::Team => Self::Team,
+            ScopeArg::Tenant => Self::Tenant,
+        }
+    }
+}
+
+/// A moment in unix seconds.
+fn parse_time(text: &str) -> Result<i64, String> {
+    let time: Timestamp = text.parse().map_err(|_| "expected a time like 2027-01-31T12:00:00Z".to_owned())?;
+    Ok(time.as_second())
+}
+
+fn time(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+}
+
+fn revoked(revocation: Revocation) -> String {
+    let reason = match revocation.reason {
+        RevocationReason::Compromised => "compromised",
+        RevocationReason::Retired => "retired",
+    };
+    format!("{reason} {}", time(revocation.at))
+}
+
+/// A key for programs: its entry, and whether it can sign here.
+fn to_json(context: &Context, entry: &Entry) -> Json {
+    let mut value: Json = serde_json::from_str(&entry.to_json()).unwrap_or_default();
+    value["private"] = json!(manage::has_secret(&context.home, entry));
+    value
+}

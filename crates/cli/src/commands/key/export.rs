@@ -1,0 +1,80 @@
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use r1_receipt::key::{Entry, Jwk};
+use r1_runtime::keys::manage;
+use zeroize::Zeroizing;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::print_line;
+
+/// Give a key away
+///
+/// The public half, with what is said of it or bare. With --private the private half: for another machine of
+/// yours, and for nobody else.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Examples:
+  r1 key export kPrK > alice.json
+  r1 key export kPrK --format pem -o alice.pem
+  r1 key export kPrK --private -o alice.key")]
+pub(crate) struct Args {
+    /// The key: how its id begins
+    key: String,
+    /// In which form
+    #[arg(long, value_name = "FORM", default_value = "entry", conflicts_with = "private")]
+    format: Form,
+    /// The private half, as PKCS#8 PEM
+    #[arg(long, requires = "output")]
+    private: bool,
+    /// Into a file that is not there yet
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Forms of a public key.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Form {
+    /// A keyring entry, with scope and dates
+    Entry,
+    /// A JSON Web Key
+    Jwk,
+    /// SPKI PEM, as OpenSSL reads it
+    Pem,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
+    let entry = manage::find(&context.home, &args.key)?;
+    let content =
+        if args.private { manage::export_secret(&context.home, &entry)? } else { public(&entry, args.format) };
+    match &args.output {
+        Some(path) => write(path, &content, args.private)?,
+        None => print_line(content.trim_end())?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn public(entry: &Entry, form: Form) -> Zeroizing<String> {
+    Zeroizing::new(match form {
+        Form::Entry => entry.to_json(),
+        Form::Jwk => serde_json::to_string(&Jwk::from(entry.public())).unwrap_or_default() + "\n",
+        Form::Pem => {
+            let der = [r1_receipt::key::SPKI_PREFIX, entry.public().as_bytes()].concat();
+            format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der))
+        }
+    })
+}
+
+fn write(path: &Path, content: &str, secret: bool) -> Result<(), CliError> {
+    let failed = |err| CliError::new(format!("cannot write {}", path.display())).because(err);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if secret { 0o600 } else { 0o644 });
+    let mut file = options.open(path).map_err(failed)?;
+    file.write_all(content.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+}

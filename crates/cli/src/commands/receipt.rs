@@ -1,0 +1,28 @@
+//! `r1 receipt`: what a run did, signed, for anyone to check.
+
+mod create;
+mod show;
+mod verify;
+
+use clap::Subcommand;
+
+pub(super) use self::create::keep;
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+
+/// Sign what a run did, and check what others signed
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Create(create::Args),
+    Verify(verify::Args),
+    Show(show::Args),
+}
+
+pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, CliError> {
+    match command {
+        Command::Create(args) => create::run(args, context).await,
+        Command::Verify(args) => verify::run(args, context).await,
+        Command::Show(args) => show::run(&args, context),
+    }
+}

@@ -1,0 +1,173 @@
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use r1_event::RunId;
+use r1_receipt::Withhold;
+use r1_runtime::control::receipt::{self, Created, Request, file_name};
+use r1_runtime::location::Purpose;
+use r1_runtime::source::Progress;
+use r1_runtime::{Keyring, keys};
+use r1_store::SharedStore;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::output::{self, BOLD, DIM, print_json};
+use crate::progress::Ticker;
+use crate::render::receipt as render;
+use crate::settings;
+use crate::target::stored_run;
+
+/// Sign what a run did
+///
+/// Checks the log, makes a graph of its thoughts, calls, memory, gates and artifacts, signs it, and checks the
+/// result as anyone else would. The same log and the same key always give the same bytes. The key is the one
+/// of --key, else `signing.kid` of the settings, else the newest agent key; if there is none, one is made.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = "\
+Exit codes: 0 written, 1 the log is corrupt or would not verify (nothing is signed), 2 usage or I/O,
+3 the run is open and --partial was not given.
+
+Examples:
+  r1 receipt create last
+  r1 receipt create 01K0E8 -o run.receipt.json --key kid:kPrK
+  r1 receipt create last --withhold thought,tool      # names and edges only
+  r1 receipt create last --partial                    # of a run that still goes on")]
+pub(crate) struct Args {
+    /// A run id: any unique prefix, or `last`
+    run: String,
+    /// Where to [default: <run_id>.receipt.json here]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Sign with this key: how its id begins, or a private key file
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// Sign what there is of a run that still goes on
+    #[arg(long)]
+    partial: bool,
+    /// Keep back what these say
+    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
+    withhold: Vec<Kept>,
+    /// Replace a file with other content
+    #[arg(long)]
+    force: bool,
+    /// Print what was made as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be kept back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kept {
+    Thought,
+    Tool,
+    Memory,
+    Artifact,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
+    let kept = |kind| args.withhold.contains(&kind);
+    let withhold = Withhold {
+        thoughts: kept(Kept::Thought),
+        tools: kept(Kept::Tool),
+        memory: kept(Kept::Memory),
+        artifacts: kept(Kept::Artifact),
+    };
+    let request = Request { run: run.clone(), partial: args.partial, withhold };
+    let created = sign(context, &store, &request, args.key.as_deref()).await?;
+    store.close().await?;
+    let path = args.output.unwrap_or_else(|| file_name(run.as_str()).into());
+    save(&path, &created.signed.bytes, args.force)?;
+    if is_older_than_its_key(&context.keyring()?, &created) {
+        output::note("the run ended before the key counts: checked with the keyring it will be key_not_yet_valid");
+    }
+    if args.json {
+        print_json(&json!({
+            "file": path.display().to_string(),
+            "run_id": run.as_str(),
+            "digest": created.signed.digest.to_string(),
+            "key_id": created.signed.key_id.to_string(),
+            "events": created.report.events,
+            "types": created.report.types,
+            "stubs": created.report.stubs,
+        }))?;
+        return Ok(Exit::Ok);
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{BOLD}{}{BOLD:#}", path.display())?;
+    for (name, value) in [
+        ("digest", created.signed.digest.to_string()),
+        ("key", created.signed.key_id.to_string()),
+        ("events", render::counts(created.report.events, &created.report.types)),
+    ] {
+        writeln!(out, "  {DIM}{name:<8}{DIM:#} {value}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+async fn sign(
+    context: &Context,
+    store: &SharedStore,
+    request: &Request,
+    key: Option<&str>,
+) -> Result<Created, CliError> {
+    let settings = settings::load(context, Path::new("."), Vec::new())?;
+    let key = keys::signing_key(&context.home, key.or(settings.signing.kid.as_deref()), context.now())?;
+    if let Some(path) = &key.minted {
+        output::note(&format!("made a new agent key {} in {}", key.secret.kid(), path.display()));
+    }
+    let progress = Progress::default();
+    let _ticker = Ticker::start(&progress, "checked");
+    Ok(receipt::create(store, request, &key.secret, &context.keyring()?, progress).await?)
+}
+
+/// A key cannot vouch for what was before it, by the dates that the keyring gives it.
+fn is_older_than_its_key(keyring: &Keyring, created: &Created) -> bool {
+    let ended = created.report.run.as_ref().map(|run| run.at.div_euclid(1_000_000_000));
+    let entry = keyring.entries.iter().find(|entry| *entry.kid() == created.signed.key_id);
+    entry.zip(ended).is_some_and(|(entry, ended)| ended < entry.not_before)
+}
+
+/// Makes the receipt of a run that has just ended and keeps it in the home; gives its path and its digest.
+pub(in crate::commands) async fn keep(
+    context: &Context,
+    store: &SharedStore,
+    run: &RunId,
+) -> Result<(PathBuf, String), CliError> {
+    let created = sign(context, store, &Request::whole(run.clone()), None).await?;
+    let directory = context.home.receipts();
+    let failed = |err| CliError::new(format!("cannot create {}", directory.display())).because(err);
+    fs::create_dir_all(&directory).map_err(failed)?;
+    let path = directory.join(file_name(run.as_str()));
+    // A run that was reopened and ended again has another receipt, and this place is ours.
+    save(&path, &created.signed.bytes, true)?;
+    Ok((path, created.signed.digest.to_string()))
+}
+
+/// Writes a receipt whole or not at all. One with other content stays unless `force` says otherwise.
+fn save(path: &Path, bytes: &[u8], force: bool) -> Result<(), CliError> {
+    match fs::read(path) {
+        Ok(there) if there == bytes => return Ok(()),
+        Ok(_) if !force => {
+            let message = format!("{} is there already, with other content", path.display());
+            return Err(CliError::new(message).hint("name another file with -o, or replace it with --force"));
+        }
+        Ok(_) | Err(_) => {}
+    }
+    let failed = |err: std::io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut draft = tempfile::Builder::new().permissions(shared()).tempfile_in(directory).map_err(failed)?;
+    draft.write_all(bytes).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
+    draft.persist(path).map_err(|err| failed(err.error))?;
+    Ok(())
+}
+
+/// A receipt is made to be given away.
+#[cfg(unix)]
+fn shared() -> fs::Permissions {
+    std::os::unix::fs::PermissionsExt::from_mode(0o644)
+}

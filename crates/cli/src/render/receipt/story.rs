@@ -1,0 +1,181 @@
+//! What a receipt tells of its run: what ran, what was read, written, allowed, refused and made.
+
+use std::collections::BTreeMap;
+
+use r1_receipt::Receipt;
+use r1_receipt::json::{Object, Value};
+use serde_json::Value as Json;
+
+use crate::render::number::usd;
+use crate::render::text::{count, one_line};
+
+/// How many names are told of each kind.
+const TOLD: usize = 6;
+
+/// Tools whose names say what they do: R1's own, and those of agents that it records.
+const READING: &[&str] = &["file_read", "glob", "grep", "git_read", "Read", "Glob", "Grep", "LS"];
+const WRITING: &[&str] =
+    &["edit", "multi_edit", "file_write", "apply_patch", "Edit", "MultiEdit", "Write", "NotebookEdit"];
+const RUNNING: &[&str] = &["shell", "git", "Bash"];
+const FETCHING: &[&str] = &["web_fetch", "web_search", "http", "WebFetch", "WebSearch"];
+
+/// Where the arguments of such tools have what they are about.
+const SUBJECTS: &[&str] = &["path", "file_path", "argv", "command", "url", "query", "pattern"];
+
+/// The rows: a name, and what stands there. What did not happen has no row, but for refusals.
+pub(crate) fn rows(receipt: &Receipt<'_>) -> Vec<(&'static str, String)> {
+    let mut story = Story::default();
+    for parts in receipt.events.iter().filter_map(|event| event.parts.as_ref()) {
+        story.take(&parts.type_name, &parts.body());
+    }
+    story.rows()
+}
+
+#[derive(Default)]
+struct Story {
+    models: Tally,
+    turns: u64,
+    calls: u64,
+    cost_micros: u64,
+    read: Tally,
+    written: Tally,
+    ran: Tally,
+    fetched: Tally,
+    called: Tally,
+    allowed: Tally,
+    refused: Tally,
+    remembered: Tally,
+    produced: Tally,
+}
+
+impl Story {
+    fn take(&mut self, type_name: &str, body: &Object<'_>) {
+        match type_name {
+            "THOUGHT" => {
+                self.turns += 1;
+                self.models.add(body.text("model").unwrap_or_default());
+                let cost = body.int("cost_micros_usd").and_then(|cost| u64::try_from(cost).ok()).unwrap_or(0);
+                self.cost_micros = self.cost_micros.saturating_add(cost);
+            }
+            "TOOL_CALL" => self.call(body),
+            "MEMORY_WRITE" => self.remembered.add(body.text("key").unwrap_or_default()),
+            "ARTIFACT" => match body.text("kind") {
+                None | Some("run_log") => {}
+                Some("child_run") => self.produced.add(&format!("run {}", body.text("run_id").unwrap_or_default())),
+                Some(kind) => self.produced.add(&match body.text("path") {
+                    Some(path) => format!("{} of {path}", words(kind)),
+                    None => words(kind),
+                }),
+            },
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, body: &Object<'_>) {
+        let Some(tool) = body.text("tool") else { return };
+        self.calls += 1;
+        let subject = subject(body.text("args").unwrap_or_default());
+        let approval = body.get("approval").and_then(Value::as_object);
+        if body.text("status") == Some("denied") {
+            let by = approval.map(|given| format!(" by {}", decider(given))).unwrap_or_default();
+            self.refused.add(&format!("{tool} {}{by}", subject.unwrap_or_default()));
+            return;
+        }
+        if let Some(given) = approval {
+            self.allowed.add(&format!("{tool} by {}", decider(given)));
+        }
+        let (kind, name) = match subject {
+            Some(subject) if READING.contains(&tool) => (&mut self.read, subject),
+            Some(subject) if WRITING.contains(&tool) => (&mut self.written, subject),
+            Some(subject) if RUNNING.contains(&tool) => (&mut self.ran, subject),
+            Some(subject) if FETCHING.contains(&tool) => (&mut self.fetched, subject),
+            Some(_) | None => (&mut self.called, tool.to_owned()),
+        };
+        let name = match body.text("status") {
+            Some("ok") | None => name,
+            Some(status) => format!("{name} ({status})"),
+        };
+        kind.add(&name);
+    }
+
+    fn rows(self) -> Vec<(&'static str, String)> {
+        let mut ran = Vec::from([count(self.turns, "turn"), count(self.calls, "tool call")]);
+        if self.cost_micros > 0 {
+            ran.push(usd(self.cost_micros));
+        }
+        if !self.models.is_empty() {
+            ran.insert(0, self.models.names().join(" and "));
+        }
+        let mut rows = vec![("model", ran.join(", "))];
+        let kinds = [
+            ("read", self.read),
+            ("wrote", self.written),
+            ("ran", self.ran),
+            ("fetched", self.fetched),
+            ("called", self.called),
+            ("memory", self.remembered),
+            ("allowed", self.allowed),
+        ];
+        rows.extend(kinds.into_iter().filter(|(_, tally)| !tally.is_empty()).map(|(name, tally)| (name, tally.told())));
+        rows.push(("refused", if self.refused.is_empty() { "nothing".into() } else { self.refused.told() }));
+        if !self.produced.is_empty() {
+            rows.push(("made", self.produced.told()));
+        }
+        rows
+    }
+}
+
+/// Who decided: a rule by its name, or a person.
+fn decider(approval: &Object<'_>) -> String {
+    match (approval.text("by"), approval.text("rule")) {
+        (Some("rule"), Some(rule)) => format!("rule {rule}"),
+        (Some(by), _) => by.to_owned(),
+        (None, _) => "somebody".to_owned(),
+    }
+}
+
+/// What a call is about, if its arguments say so in a way that is known.
+fn subject(args: &str) -> Option<String> {
+    let args: Json = serde_json::from_str(args).ok()?;
+    let text = match SUBJECTS.iter().find_map(|key| args.get(key))? {
+        Json::String(text) => text.clone(),
+        Json::Array(words) => words.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(" "),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Object(_) => return None,
+    };
+    Some(one_line(&text, 60))
+}
+
+fn words(kind: &str) -> String {
+    kind.replace('_', " ")
+}
+
+/// Names, and how often each was there. In their own order: that of a receipt is one of hashes.
+#[derive(Default)]
+struct Tally(BTreeMap<String, u64>);
+
+impl Tally {
+    fn add(&mut self, name: &str) {
+        *self.0.entry(name.to_owned()).or_insert(0) += 1;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.0.keys().map(String::as_str).collect()
+    }
+
+    /// `a, b (2 times), and 3 others`.
+    fn told(&self) -> String {
+        let one = |(name, times): (&String, &u64)| match times {
+            1 => name.clone(),
+            more => format!("{name} ({more} times)"),
+        };
+        let mut told: Vec<String> = self.0.iter().take(TOLD).map(one).collect();
+        if self.0.len() > TOLD {
+            told.push(format!("and {}", count((self.0.len() - TOLD) as u64, "other")));
+        }
+        told.join(", ")
+    }
+}

@@ -1,0 +1,121 @@
+//! What came from outside, as receipts give it: the canonical text of JSON, a hash, an amount.
+
+use r1_event::cbor;
+use r1_event::payload::Raw;
+use r1_protocol::{canonical, json};
+
+use crate::json::{MAX_INTEGER, Object, Value};
+use crate::node::sha256_hex;
+
+/// An embedded value and the form in which it is hashed.
+#[derive(Clone, Debug)]
+pub(super) struct Content {
+    /// `jcs` or `cbor`.
+    pub(super) form: &'static str,
+    pub(super) hash: String,
+    /// The text, if the value has one.
+    pub(super) text: Option<String>,
+}
+
+impl Content {
+    /// What a log keeps: its canonical JSON, or the stored bytes where there is none.
+    pub(super) fn of(raw: &Raw) -> Self {
+        let json = raw.value().ok().filter(has_json).map(|value| canonical::to_vec(&json::from_cbor(&value)));
+        match json.and_then(|bytes| String::from_utf8(bytes).ok()) {
+            Some(text) => Self { form: "jcs", hash: sha256_hex(&text), text: Some(text) },
+            None => Self { form: "cbor", hash: sha256_hex(raw.bytes()), text: None },
+        }
+    }
+
+    /// What stands for arguments that nobody recorded.
+    pub(super) fn unknown() -> Self {
+        Self::of(&Raw::default())
+    }
+
+    /// Puts the arguments of a call into its body.
+    pub(super) fn put_args(&self, body: &mut Object<'static>) {
+        body.put_text("args_form", self.form);
+        body.put_text("args_hash", self.hash.clone());
+        let shown = self.text.as_ref().filter(|text| text.len() <= crate::body::MAX_ARGS);
+        body.put_some("args", shown.map(|text| Value::text(text.clone())));
+    }
+}
+
+/// Whether a value is JSON that every reader keeps exactly.
+fn has_json(value: &cbor::Value) -> bool {
+    match value {
+        cbor::Value::Uint(number) => *number <= MAX_INTEGER.unsigned_abs(),
+        cbor::Value::Nint(number) => *number < MAX_INTEGER.unsigned_abs(),
+        cbor::Value::Float(number) => number.is_finite(),
+        cbor::Value::Array(items) => items.iter().all(has_json),
+        cbor::Value::Map(entries) => {
+            entries.iter().all(|(key, value)| matches!(key, cbor::Value::Text(_)) && has_json(value))
+        }
+        cbor::Value::Text(_) | cbor::Value::Bool(_) | cbor::Value::Null => true,
+        cbor::Value::Bytes(_) | cbor::Value::Tag(..) | cbor::Value::Undefined | cbor::Value::Simple(_) => false,
+    }
+}
+
+/// Dollars as micro-dollars: the exact value of the float times 10^6, half to even. What is no amount is 0.
+pub(super) fn micros(dollars: f64) -> u64 {
+    if !dollars.is_finite() || dollars <= 0.0 {
+        return 0;
+    }
+    let bits = dollars.to_bits();
+    let (exponent, fraction) = ((bits >> 52).cast_signed(), bits & ((1 << 52) - 1));
+    // Value = mantissa · 2^power; 10^6 = 15625 · 2^6.
+    let mantissa = if exponent == 0 { fraction } else { fraction | 1 << 52 };
+    let power = exponent.max(1) - 1075 + 6;
+    let scaled = u128::from(mantissa) * 15_625;
+    let amount = match u32::try_from(power) {
+        Ok(power) => scaled.checked_shl(power).filter(|shifted| shifted >> power == scaled).unwrap_or(u128::MAX),
+        Err(_) => half_to_even(scaled, power.unsigned_abs()),
+    };
+    u64::try_from(amount).unwrap_or(u64::MAX)
+}
+
+/// `number` / 2^`shift`, rounded.
+fn half_to_even(number: u128, shift: u64) -> u128 {
+    // Wider than any product above: nothing is left of it.
+    let Some(shift) = u32::try_from(shift).ok().filter(|shift| *shift < 100) else { return 0 };
+    let (whole, rest, half) = (number >> shift, number & ((1 << shift) - 1), 1_u128 << (shift - 1));
+    whole + u128::from(rest > half || rest == half && whole & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_rounded_from_their_exact_value() {
+        // 0.0000005 as a float is a little less than half a micro-dollar; 2.5 and 3.5 micro-dollars are not exact.
+        for (dollars, expected) in [
+            (1.25, 1_250_000),
+            (0.1, 100_000),
+            (0.000_000_5, 0),
+            (0.000_001_5, 2),
+            (f64::from(1 << 20), 1_048_576_000_000),
+            (0.5_f64.powi(7), 7812),
+            (0.5_f64.powi(7) * 3.0, 23438),
+            (5e-324, 0),
+            (1e300, u64::MAX),
+            (-1.0, 0),
+            (f64::NAN, 0),
+        ] {
+            assert_eq!(micros(dollars), expected, "{dollars}");
+        }
+    }
+
+    #[test]
+    fn what_json_cannot_keep_is_hashed_as_it_is_stored() {
+        let content = |value: cbor::Value| Content::of(&Raw::from(&value));
+        let plain = content(cbor::Value::object([("b", cbor::Value::Float(1.5)), ("a", cbor::Value::Uint(2))]));
+        assert_eq!((plain.form, plain.text.as_deref()), ("jcs", Some(r#"{"a":2,"b":1.5}"#)));
+        for value in [cbor::Value::Bytes(vec![1]), cbor::Value::Uint(1 << 53), cbor::Value::Float(f64::INFINITY)] {
+            let stored = content(value.clone());
+            assert_eq!((stored.form, stored.text, stored.hash), ("cbor", None, sha256_hex(value.encode())));
+        }
+        assert_eq!(content(cbor::Value::int(-MAX_INTEGER)).form, "jcs");
+        assert_eq!(content(cbor::Value::int(-MAX_INTEGER - 1)).form, "cbor");
+    }
+}
