@@ -1,6 +1,8 @@
 //! One run, the same lines wherever they are asked for.
 
-use super::{READS, command, project};
+use serde_json::Value;
+
+use super::{READS, Steered, command, project};
 use crate::support::Sandbox;
 
 const FLAGS: [&[&str]; 3] = [
@@ -31,6 +33,31 @@ fn stoke_02_live_afterwards_and_exported_a_run_has_the_same_lines() {
         let later = of_log(&sandbox, &[&tail[..], &["--after-seq", "3"]].concat(), flags);
         assert!(live.ends_with(&later) && later.len() < live.len(), "{later}");
     }
+}
+
+#[test]
+fn stoke_02_a_run_that_goes_on_in_another_process_keeps_its_lines_and_its_trace() {
+    let slow = READS.replace("text: It says hello.", "{ text: It says hello., chunk_chars: 1, delay_ms: 100 }");
+    let sandbox = project(&slow);
+    let mut steered = Steered::start(&sandbox, &["look"]);
+    let mut before = vec![steered.next().unwrap()];
+    while before.last().unwrap()["type"] != "user" {
+        before.push(steered.next().unwrap());
+    }
+    steered.signal("-KILL");
+    drop(steered.stop_reading().wait().unwrap());
+    sandbox.ok(&["resume", "last", "--json"]);
+    let tail = sandbox.ok(&["tail", "last", "--output-format", "stream-json"]);
+    assert_eq!(sandbox.ok(&["tail", "last", "--output-format", "stream-json"]), tail, "twice");
+    assert_eq!(sandbox.ok(&["log", "export", "last", "--format", "stoke"]), tail);
+    let lines: Vec<Value> = tail.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[..before.len()], before, "what was told stays as it was told");
+    let place = |line: &Value| (line["instance_id"].clone(), line["trace_parent"].as_str().unwrap().to_owned());
+    let is_stoke = |line: &&Value| line["type"].as_str().unwrap().starts_with("stoke.");
+    let (first, last) = (lines.iter().find(is_stoke).unwrap(), lines.iter().rfind(is_stoke).unwrap());
+    let ((was, began), (is, goes_on)) = (place(first), place(last));
+    assert!(was != is && began != goes_on, "another process has another place: {last}");
+    assert_eq!((&began[..36], &began[52..]), (&goes_on[..36], &goes_on[52..]), "in the same trace");
 }
 
 #[test]
