@@ -132,6 +132,8 @@ fn the_demo_mends_a_real_project_and_leaves_a_run_to_look_at() {
     settings.add_filter(r"run_[0-9A-Z]{26}", "run_<ULID>");
     settings.add_filter(r"(apr|art|call)_[0-9A-Z]{26}", "${1}_<ULID>");
     settings.add_filter(r"kid:[\w-]{43}", "kid:<KEY>");
+    settings.add_filter(r"kid:[\w-]{8} ", "kid:<KEY> ");
+    settings.add_filter(r"/\S+/receipts/", "<HOME>/receipts/");
     settings.add_filter(r"[0-9a-f]{24,}", "<HASH>");
     settings.add_filter(r"\d\d:\d\d:\d\d\.\d{3}", "<TIME>");
     settings.add_filter(r"/\S+/leap\b", "<DIR>/leap");
@@ -147,6 +149,16 @@ fn the_demo_mends_a_real_project_and_leaves_a_run_to_look_at() {
     assert_eq!(sandbox.r1(&["replay", "last"]).code, 0);
     let verdict = sandbox.json(&["log", "validate", "last", "--json"]);
     assert!(verdict["runs"][0]["sealed_by"].is_string(), "{verdict}");
+
+    // The receipt holds for someone who has nothing but the file and the public key.
+    let receipt = fs::read_dir(sandbox.home().join("receipts")).unwrap().next().unwrap().unwrap().path();
+    let kid = sandbox.json(&["key", "list", "--json"])["keys"][0]["kid"].as_str().unwrap().to_owned();
+    sandbox.ok(&["key", "export", &kid, "-o", "key.json"]);
+    let told = Sandbox::new().ok(&["receipt", "verify", text(&receipt), "--key", text(&sandbox.path("key.json"))]);
+    assert!(told.starts_with("receipt verify: VALID"), "{told}");
+    for part in ["read      leap.sh, test.sh", "wrote     leap.sh", "ran       sh test.sh", "allowed   edit by operator:"] {
+        assert!(told.contains(part), "`{part}` is not in:\n{told}");
+    }
 }
 
 #[test]

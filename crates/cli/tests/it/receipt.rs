@@ -216,7 +216,7 @@ fn stoke_19_a_childs_receipt_is_found_through_its_parent_and_a_swapped_one_is_to
     let swapped = sandbox.json_of(1, &["receipt", "verify", "parent.json", "--children", ".", "--json"]);
     assert_eq!(swapped["reason"], "graph_mismatch");
     let mut other = payloads();
-    other.truncate(5);
+    other.pop();
     other.push(Payload::RunCancelled(Default::default()));
     let elsewhere = Sandbox::new();
     elsewhere.import(&log_of(RUN, other));

@@ -23,7 +23,7 @@ pub(super) struct Calls {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Call {
     pub(super) tool: String,
-    /// `None` once the call has ended, or if nobody recorded them.
+    /// `None` if nobody recorded them.
     pub(super) args: Option<Content>,
     pub(super) turn_id: Option<String>,
     /// The thought that asked for it.

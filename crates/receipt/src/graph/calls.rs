@@ -15,7 +15,10 @@ impl Graph {
         let proposer = self.turns.thought(&scheduled.turn_id);
         let call = self.calls.entry(&scheduled.call_id);
         call.tool.clone_from(&scheduled.tool);
-        call.args = Some(Content::of(&scheduled.args));
+        // R1 says again only what was changed since it was proposed.
+        if call.args.is_none() || scheduled.args != Raw::default() {
+            call.args = Some(Content::of(&scheduled.args));
+        }
         if !scheduled.turn_id.is_empty() {
             call.turn_id = Some(scheduled.turn_id.clone());
         }
@@ -153,7 +156,6 @@ impl Graph {
         self.calls.ends(call_id, attempt);
         let call = self.calls.entry(call_id);
         call.open = None;
-        call.args = None;
         call.last = Some(node);
         for artifact in std::mem::take(&mut call.artifacts) {
             self.add(NodeType::Artifact, vec![node], &artifact.body(event));

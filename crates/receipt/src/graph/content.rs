@@ -4,6 +4,7 @@ use r1_event::cbor;
 use r1_event::payload::Raw;
 use r1_protocol::{canonical, json};
 
+use crate::body::MAX_ARGS;
 use crate::json::{MAX_INTEGER, Object, Value};
 use crate::node::sha256_hex;
 
@@ -13,7 +14,7 @@ pub(super) struct Content {
     /// `jcs` or `cbor`.
     pub(super) form: &'static str,
     pub(super) hash: String,
-    /// The text, if the value has one.
+    /// The text, if the value has one that is short enough for a receipt.
     pub(super) text: Option<String>,
 }
 
@@ -22,7 +23,10 @@ impl Content {
     pub(super) fn of(raw: &Raw) -> Self {
         let json = raw.value().ok().filter(has_json).map(|value| canonical::to_vec(&json::from_cbor(&value)));
         match json.and_then(|bytes| String::from_utf8(bytes).ok()) {
-            Some(text) => Self { form: "jcs", hash: sha256_hex(&text), text: Some(text) },
+            Some(text) => {
+                let hash = sha256_hex(&text);
+                Self { form: "jcs", hash, text: Some(text).filter(|text| text.len() <= MAX_ARGS) }
+            }
             None => Self { form: "cbor", hash: sha256_hex(raw.bytes()), text: None },
         }
     }
@@ -36,8 +40,7 @@ impl Content {
     pub(super) fn put_args(&self, body: &mut Object<'static>) {
         body.put_text("args_form", self.form);
         body.put_text("args_hash", self.hash.clone());
-        let shown = self.text.as_ref().filter(|text| text.len() <= crate::body::MAX_ARGS);
-        body.put_some("args", shown.map(|text| Value::text(text.clone())));
+        body.put_some("args", self.text.clone().map(Value::text));
     }
 }
 

@@ -61,7 +61,7 @@ fn stoke_09_an_event_without_a_node_names_the_thought_it_goes_back_to() {
     log.schedule("T1", "slow", "shell", &args, 1);
     log.turn("T2", &[]);
     log.typed("tool.output", &json!({ "tool_call_id": "slow", "stream": "stdout", "text": "…" }));
-    log.typed("turn.completed", &json!({ "turn_id": "T1" }));
+    log.typed("assistant.text_complete", &json!({ "turn_id": "T1" }));
     log.typed("cost.tick", &json!({}));
     let mut graph = Graph::default();
     let steps: Vec<_> = log.records().iter().map(|record| graph.push(record)).collect();
@@ -129,6 +129,24 @@ fn a_call_follows_its_proposer_its_memory_and_its_previous_attempt_and_artifacts
     assert_eq!(preds(&nodes, artifact("art_2")), [calls[1]]);
     assert_eq!(preds(&nodes, artifact("art_3")), [thought]);
     assert_eq!(verdict(&log.receipt().bytes), "VALID");
+}
+
+#[test]
+fn what_a_call_is_given_stands_where_it_was_proposed_unless_it_was_changed_since() {
+    let mut log = Log::new();
+    let (planned, nothing, changed) = (json!({ "path": "a" }), json!(null), json!({ "path": "b" }));
+    log.turn("T1", &[("a", "edit", planned.clone()), ("b", "edit", planned.clone())]);
+    for attempt in [1, 2] {
+        log.schedule("T1", "a", "edit", &nothing, attempt);
+        log.fail("a", "timeout", attempt);
+    }
+    log.schedule("T1", "b", "edit", &changed, 1);
+    log.complete("b", &json!("done"), 1);
+    log.end();
+    let nodes = nodes(&log);
+    let calls = nodes.iter().filter(|node| node.node_type() == NodeType::ToolCall).map(body);
+    let args: Vec<_> = calls.map(|body| body["args"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(args, [planned.to_string(), planned.to_string(), changed.to_string()]);
 }
 
 #[test]

@@ -18,6 +18,9 @@ pub struct Secrets {
 /// Shorter values would hide ordinary words.
 const LEAST_LEN: usize = 8;
 
+/// Where every shell keeps the directory it is in, under names that elsewhere stand for passwords.
+const PLACES: [&str; 2] = ["PWD", "OLDPWD"];
+
 impl Secrets {
     /// A secret by its value, without the white space around it. One of less than 8 bytes would hide
     /// too much and is left out.
@@ -36,7 +39,8 @@ impl Secrets {
     ) {
         for (name, value) in variables {
             let name = name.as_ref();
-            if name::strength(name.as_bytes()).is_some() || registered.iter().any(|registered| registered == name) {
+            let tells = !PLACES.contains(&name) && name::strength(name.as_bytes()).is_some();
+            if tells || registered.iter().any(|registered| registered == name) {
                 self.add(value.as_ref());
             }
         }

@@ -354,3 +354,14 @@ proptest! {
         prop_assert_eq!(redactor().payload(payload.clone()).encode(), payload.encode());
     }
 }
+
+#[test]
+fn the_directory_that_a_shell_is_in_is_no_secret() {
+    let mut secrets = Secrets::default();
+    let directory = "/home/alice/projects/parser";
+    secrets.add_environment([("PWD", directory), ("OLDPWD", directory), ("DB_PWD", KNOWN)], &[]);
+    let redactor = Redactor::new(RedactionKey::new([7; 32]), &secrets).unwrap();
+    let text = format!("cd {directory} with {KNOWN}");
+    let text = redactor.text(&text);
+    assert!(text.contains(directory) && !text.contains(KNOWN), "{text}");
+}
