@@ -109,7 +109,7 @@ def log_with(results):
         }
         header = cbor2.dumps(header, canonical=True)
         before = blake3.blake3(header).digest()
-        log += cbor2.dumps([header, body])
+        log += b"\x82" + header + cbor2.dumps(body)
     return log
 
 
