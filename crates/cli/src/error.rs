@@ -15,6 +15,7 @@ use r1_runtime::config::ConfigError;
 use r1_runtime::control::checkpoint::CheckpointError;
 use r1_runtime::control::command::CommandError;
 use r1_runtime::control::create::CreateError;
+use r1_runtime::control::events::EventsError;
 use r1_runtime::control::export::ExportError;
 use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::import::ImportError;
@@ -25,6 +26,7 @@ use r1_runtime::control::proof::{ProveError, VerifyError};
 use r1_runtime::control::prune::PruneError;
 use r1_runtime::control::receipt::{self, CreateError as ReceiptError, RebuildError};
 use r1_runtime::control::redact::RedactError;
+use r1_runtime::control::stoke::{NodesError, PrintError, StokeExportError};
 use r1_runtime::engine::EngineError;
 use r1_runtime::history::HistoryError;
 use r1_runtime::home::HomeError;
@@ -109,9 +111,21 @@ impl CliError {
 
     /// Whether all that went wrong is that nobody reads our output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
-        let mut next = self.cause.as_deref().map(|cause| cause as &dyn Error);
+        let is_closed = |cause: &(dyn Error + 'static)| {
+            cause.downcast_ref::<io::Error>().is_some_and(|err| err.kind() == io::ErrorKind::BrokenPipe)
+        };
+        self.is_caused_by(is_closed)
+    }
+
+    /// Whether what failed is the store, and not what was asked of it.
+    pub(crate) fn is_of_the_store(&self) -> bool {
+        self.is_caused_by(|cause| cause.is::<StoreError>() || cause.is::<OpenError>())
+    }
+
+    fn is_caused_by(&self, is_it: impl Fn(&(dyn Error + 'static)) -> bool) -> bool {
+        let mut next = self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static));
         while let Some(cause) = next {
-            if cause.downcast_ref::<io::Error>().is_some_and(|err| err.kind() == io::ErrorKind::BrokenPipe) {
+            if is_it(cause) {
                 return true;
             }
             next = cause.source();
@@ -186,6 +200,45 @@ impl From<OpenError> for CliError {
             }
         };
         worded(err).hint(hint)
+    }
+}
+
+impl From<EventsError> for CliError {
+    fn from(err: EventsError) -> Self {
+        match err {
+            EventsError::Store(err) => err.into(),
+            err @ EventsError::NoRun { .. } => worded(err).hint("list the runs with `r1 runs`"),
+        }
+    }
+}
+
+impl From<PrintError> for CliError {
+    fn from(err: PrintError) -> Self {
+        match err {
+            PrintError::Events(err) => err.into(),
+            PrintError::NoRandomness(err) => err.into(),
+            err @ PrintError::Closed(_) => worded(err),
+        }
+    }
+}
+
+impl From<NodesError> for CliError {
+    fn from(err: NodesError) -> Self {
+        match err {
+            NodesError::Source(err) => err.into(),
+            NodesError::Store(err) => err.into(),
+            err @ NodesError::Write { .. } => worded(err).hint("the nodes of a run are in its receipt too"),
+        }
+    }
+}
+
+impl From<StokeExportError> for CliError {
+    fn from(err: StokeExportError) -> Self {
+        match err {
+            StokeExportError::Source(err) => err.into(),
+            StokeExportError::Output(err) => err.into(),
+            err @ StokeExportError::Unreadable => worded(err).hint("find out more with `r1 log validate`"),
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) enum Exit {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// Nobody reads the output any more.
+    PipeClosed,
 }
 
 impl Exit {
@@ -40,6 +42,7 @@ impl Exit {
             Self::Open | Self::Aborted | Self::Escalated | Self::NoDaemon | Self::Untrusted => 3,
             Self::Budget | Self::Incomplete => 4,
             Self::Interrupted => 130,
+            Self::PipeClosed => 141,
             Self::Terminated => 143,
         }
     }

@@ -6,10 +6,13 @@ use std::pin::pin;
 
 use futures_util::StreamExt as _;
 use r1_event::{Digest, Kind, Payload, Record, RunId, Seq};
+use r1_protocol::RunFacts;
 use r1_protocol::data::{self, EventData};
+use r1_protocol::stoke::{LineKind, Options, abort};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::{Answer, CommandError, command};
+use r1_runtime::control::stoke::RunLines;
 use r1_runtime::engine::{Claim, Outcome as Worked};
 use r1_runtime::{artifact, world};
 use r1_store::SharedStore;
@@ -23,7 +26,6 @@ use crate::exit::Exit;
 use crate::keyboard::Keyboard;
 use crate::output::{self, DIM, NOTICE, Stdout};
 use crate::render::live::{Live, Look};
-use crate::render::outcome::Outcome;
 use crate::signals::Signals;
 use crate::workshop::Workshop;
 
@@ -99,11 +101,7 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 }
                 asked_to_end = Some(exit);
                 screen.stopping()?;
-                let cancel = Command::Cancel {
-                    reason: if exit == Exit::Interrupted { "interrupted at the terminal" } else { "terminated" }.into(),
-                    by: "operator".into(),
-                };
-                send(&mut commands, workshop, run, cancel);
+                send(&mut commands, workshop, run, cancel_on(exit));
             }
         }
     }
@@ -112,6 +110,50 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
         worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
     }
     screen.finish(asked_to_end)
+}
+
+/// What a signal asks of the run.
+pub(crate) fn cancel_on(signal: Exit) -> Command {
+    let reason = if signal == Exit::Interrupted { abort::SIGINT } else { abort::SIGTERM };
+    Command::Cancel { reason: reason.into(), by: "operator".into() }
+}
+
+/// The exit code of a run that ended with this event, and code of failure, after a signal or without one.
+pub(crate) fn exit_of(ended: Option<&(Kind, String)>, asked_to_end: Option<Exit>) -> Exit {
+    match (ended, asked_to_end) {
+        (Some((Kind::RunCancelled, _)) | None, Some(exit)) => exit,
+        (Some((Kind::RunCompleted, _)), _) => Exit::Ok,
+        (Some((Kind::RunCancelled, _)), None) => Exit::Aborted,
+        (Some((_, code)), _) => match code.as_str() {
+            "budget_exceeded" => Exit::Budget,
+            "policy_denied" | "gate_refused" => Exit::Aborted,
+            _ => Exit::Failed,
+        },
+        (None, None) => Exit::Open,
+    }
+}
+
+/// Whether a run ended because a criterion or a gate did not let it pass.
+pub(crate) fn is_failed_check(ended: Option<&(Kind, String)>) -> bool {
+    ended.is_some_and(|(kind, code)| *kind == Kind::RunFailed && code == "gate_failed")
+}
+
+/// How an event ends its run, if it does: its kind, and the code of a failure.
+pub(crate) fn ending(payload: &Payload) -> Option<(Kind, String)> {
+    match payload {
+        Payload::RunCompleted(_) | Payload::RunCancelled(_) => Some((payload.kind(), String::new())),
+        Payload::RunFailed(failed) => Some((Kind::RunFailed, failed.error_type.clone())),
+        _ => None,
+    }
+}
+
+/// Whether an event says that a worker has the run.
+pub(crate) fn is_claim(payload: &Payload) -> bool {
+    match payload {
+        Payload::RunResumed(_) => true,
+        Payload::Typed(typed) => typed.r#type == data::RunStarted::TYPE,
+        _ => false,
+    }
 }
 
 fn send(commands: &mut JoinSet<Result<Answer, CommandError>>, workshop: &Workshop, run: &RunId, asked: Command) {
@@ -124,7 +166,10 @@ struct Screen {
     store: SharedStore,
     from: Seq,
     live: Option<Live>,
-    outcome: Outcome,
+    /// What makes the line for scripts.
+    lines: Option<RunLines>,
+    /// That line.
+    result: Option<String>,
     desk: Desk,
     /// Whether our worker has the run. A word to the run before that would take the lease from under it.
     begun: bool,
@@ -146,8 +191,9 @@ impl Screen {
         Self {
             store,
             from,
-            live: look.map(|look| Live::new(run.clone(), look)),
-            outcome: Outcome::new(run),
+            live: look.map(|look| Live::new(run, look)),
+            lines: None,
+            result: None,
             desk: Desk::new(attendance),
             begun: false,
             patience: None,
@@ -161,22 +207,30 @@ impl Screen {
 
     async fn take(&mut self, record: &Record) -> Result<(), CliError> {
         let Ok((place, payload)) = RunState::read(record) else { return Ok(()) };
-        self.outcome.take(place.seq.get(), place.ts, place.hash, &payload);
-        self.learn_patch(&payload).await;
-        match &payload {
-            Payload::RunResumed(_) => self.begun |= place.seq >= self.from,
-            Payload::Typed(typed) if typed.r#type == data::RunStarted::TYPE => self.begun |= place.seq >= self.from,
-            Payload::RunCompleted(_) => self.ended = Some((Kind::RunCompleted, String::new())),
-            Payload::RunFailed(failed) => self.ended = Some((Kind::RunFailed, failed.error_type.clone())),
-            Payload::RunCancelled(_) => self.ended = Some((Kind::RunCancelled, String::new())),
-            _ => {}
+        if self.live.is_none() {
+            self.keep_result(record);
         }
+        self.learn_patch(&payload).await;
+        self.begun |= place.seq >= self.from && is_claim(&payload);
+        self.ended = ending(&payload).or_else(|| self.ended.take());
         let text = self.live.as_mut().map(|live| live.take(place.ts, &payload)).unwrap_or_default();
         let text = self.hear_questions(&payload, text);
         if place.seq >= self.from {
             self.print(&text)?;
         }
         self.prompt()
+    }
+
+    /// The run's end as one line, once it is there.
+    fn keep_result(&mut self, record: &Record) {
+        if self.lines.is_none() {
+            let facts = RunFacts::of_first(record, None);
+            self.lines = facts.map(|facts| RunLines::of_fresh(facts, Options::default()));
+        }
+        let lines = self.lines.iter_mut().flat_map(|lines| lines.push(record));
+        if let Some(line) = lines.into_iter().find(|line| line.kind == LineKind::Result) {
+            self.result = Some(String::from_utf8_lossy(&line.bytes).trim_end().to_owned());
+        }
     }
 
     /// Writes above the prompt.
@@ -320,18 +374,8 @@ impl Screen {
 
     fn finish(mut self, asked_to_end: Option<Exit>) -> Result<Followed, CliError> {
         self.out.flush()?;
-        let exit = match (&self.ended, asked_to_end) {
-            (Some((Kind::RunCancelled, _)) | None, Some(exit)) => exit,
-            (Some((Kind::RunCompleted, _)), _) => Exit::Ok,
-            (Some((Kind::RunCancelled, _)), None) => Exit::Aborted,
-            (Some((_, code)), _) => match code.as_str() {
-                "budget_exceeded" => Exit::Budget,
-                "policy_denied" | "gate_refused" => Exit::Aborted,
-                _ => Exit::Failed,
-            },
-            (None, None) => Exit::Open,
-        };
-        Ok(Followed { exit, result: self.outcome.line() })
+        let exit = exit_of(self.ended.as_ref(), asked_to_end);
+        Ok(Followed { exit, result: self.result })
     }
 }
 

@@ -10,7 +10,9 @@ mod error;
 mod exit;
 mod follow;
 mod keyboard;
+mod lines;
 mod output;
+mod presence;
 mod progress;
 mod remote;
 mod render;
@@ -22,8 +24,9 @@ mod workshop;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use tokio::runtime::Runtime;
 
-use crate::args::Cli;
+use crate::args::{Cli, Global};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -32,8 +35,11 @@ fn main() -> ExitCode {
     if let Some(code) = r1_runtime::process::supervisor::entry(std::env::args_os()) {
         return code;
     }
-    let cli = Cli::parse();
-    let exit = match run(cli) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(err) => return wrong_use(&err),
+    };
+    let exit = match begin(cli) {
         Ok(exit) => exit,
         // Whoever read our output has seen enough.
         Err(err) if err.is_closed_pipe() => Exit::Ok,
@@ -45,11 +51,35 @@ fn main() -> ExitCode {
     exit.into()
 }
 
-fn run(cli: Cli) -> Result<Exit, CliError> {
-    let context = Context::new(cli.global)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|err| CliError::new("cannot start worker threads").because(err))?;
+/// Says what is wrong with the arguments, or shows the help that they ask for.
+fn wrong_use(err: &clap::Error) -> ExitCode {
+    // Whoever closed our output does not want to hear it.
+    let _ = err.print();
+    let code = u8::try_from(err.exit_code()).unwrap_or(Exit::Usage.code());
+    if code != 0 {
+        tell_program(&err.kind().to_string(), code);
+    }
+    ExitCode::from(code)
+}
+
+/// Whoever waits for the last line of `r1 run` gets it, although there was no run.
+fn tell_program(message: &str, code: u8) {
+    if lines::are_wanted(std::env::args_os()) {
+        lines::print_wrong_use(message, code);
+    }
+}
+
+fn begin(cli: Cli) -> Result<Exit, CliError> {
+    let surroundings = surroundings(cli.global);
+    if let Err(err) = &surroundings {
+        tell_program(&err.to_string(), err.exit().code());
+    }
+    let (context, runtime) = surroundings?;
     runtime.block_on(commands::run(cli.command, &context))
+}
+
+fn surroundings(global: Global) -> Result<(Context, Runtime), CliError> {
+    let context = Context::new(global)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    Ok((context, runtime.map_err(|err| CliError::new("cannot start worker threads").because(err))?))
 }

@@ -3,7 +3,6 @@
 pub(crate) mod event;
 pub(crate) mod live;
 pub(crate) mod number;
-pub(crate) mod outcome;
 pub(crate) mod receipt;
 pub(crate) mod text;
 pub(crate) mod time;

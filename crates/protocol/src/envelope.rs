@@ -14,7 +14,9 @@ use serde::{Serialize, Serializer};
 use crate::canonical;
 use crate::data::{Object, Time};
 
+pub(crate) use facts::Place;
 pub use facts::{RunFacts, Thinking};
+pub(crate) use fields::micros;
 pub use writer::{EnvelopeWriter, View, Written};
 
 /// The version of this form.

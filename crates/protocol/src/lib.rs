@@ -6,6 +6,7 @@
 //! - [`check`]: whether an event is what its type promises; [`lint`]: whether a run's events come in the
 //!   promised order; [`conformance`]: both, of a whole log.
 //! - [`api`]: what the HTTP API takes and gives.
+//! - [`stoke`]: a run as lines of JSON, for programs that read a coding agent's stream.
 //! - [`dialect`]: the names that other producers use.
 //! - [`generated`]: the schemas, [TypeScript types](typescript) and [examples](example) that are checked in.
 //!
@@ -29,6 +30,7 @@ pub mod json;
 pub mod lint;
 pub mod registry;
 pub mod schema;
+pub mod stoke;
 pub mod typescript;
 
 pub use envelope::{Envelope, EnvelopeWriter, RunFacts, Thinking, View, Written};

@@ -122,6 +122,12 @@ impl Graph {
         self.take(&event, stub, expected)
     }
 
+    /// The node that was made last.
+    #[must_use]
+    pub const fn newest(&self) -> Option<NodeId> {
+        self.newest
+    }
+
     /// The nodes that nothing follows.
     #[must_use]
     pub fn sinks(&self) -> Vec<NodeId> {

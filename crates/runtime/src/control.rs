@@ -26,5 +26,6 @@ pub mod prune;
 pub mod receipt;
 pub mod redact;
 pub mod skill;
+pub mod stoke;
 pub mod task;
 pub mod view;

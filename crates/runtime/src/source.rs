@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use exchange_file::FileRun;
 use r1_event::exchange::{ExchangeError, FileKind, SNIFF_LEN, sniff};
 use r1_event::{Record, SideRecord};
-use r1_store::StoreError;
+use r1_store::{SharedStore, StoreError};
 pub use starling::StarlingRun;
 pub use stored::StoredRun;
 
@@ -49,6 +49,15 @@ impl Log {
             Self::Stored(run) => Some(run.run().as_str()),
             Self::File(run) => run.run_id(),
             Self::Starling(run) => Some(run.run_id()),
+        }
+    }
+
+    /// The store that it is in.
+    #[must_use]
+    pub const fn store(&self) -> Option<&SharedStore> {
+        match self {
+            Self::Stored(run) => Some(run.store()),
+            Self::File(_) | Self::Starling(_) => None,
         }
     }
 

@@ -87,6 +87,12 @@ pub fn is_dead(owner: &str) -> bool {
     machine().as_deref() == Some(there) && process_start(pid).as_deref() != Some(start)
 }
 
+/// Whether there is no process of this number here. False if nobody can tell.
+#[must_use]
+pub fn is_gone(pid: u32) -> bool {
+    machine().is_some() && process_start(&pid.to_string()).is_none()
+}
+
 /// Names this machine since it was booted, and the process numbers that count here.
 fn machine() -> Option<String> {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -1,6 +1,7 @@
 //! `r1 run`: an agent works here, and everything it does is recorded.
 
 mod order;
+mod stream;
 
 use r1_event::{RunId, Seq};
 use r1_runtime::engine::Claim;
@@ -12,7 +13,9 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
+use crate::lines::{LineFormat, Lines};
 use crate::output::{self, DIM};
+use crate::presence::Presence;
 use crate::workshop::Workshop;
 
 /// Let an agent work on a task, in sight
@@ -25,18 +28,19 @@ use crate::workshop::Workshop;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 completed, 1 failed, 2 usage or I/O, 3 cancelled or refused, 4 budget used up,
-130 after Ctrl-C, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
+130 after Ctrl-C, 141 when nobody reads the output, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
 
 Examples:
   r1 run \"make the failing test pass\"
   r1 run \"explain src/main.rs\" --approve read-only --provider anthropic --model claude-sonnet-4-5
   r1 run - --approve edits --budget-usd 0.50 < task.md
   r1 run \"add a --json flag\" --phases --accept \"cargo test json\"
-  r1 run \"fix it\" --scenario script.yaml --json | jq .result      # no key, no network")]
+  r1 run \"fix it\" --scenario script.yaml --json | jq .result      # no key, no network
+  r1 run \"fix it\" --output-format stream-json --input-format stream-json   # for programs")]
 pub(crate) struct Args {
     /// What to do; `-` reads it from standard input
-    #[arg(value_name = "PROMPT")]
-    pub(super) prompt: String,
+    #[arg(value_name = "PROMPT", required_unless_present = "input_format")]
+    pub(super) prompt: Option<String>,
     /// Who serves the model: anthropic, openai, gemini, ollama, … or a name from r1.toml
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
@@ -91,9 +95,31 @@ pub(crate) struct Args {
     /// Show every event, and nothing shortened
     #[arg(long, short)]
     pub(super) verbose: bool,
-    /// Print nothing but one JSON line with the result at the end
-    #[arg(long)]
+    /// What is printed
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(super) output_format: OutputFormat,
+    /// The same as --output-format json: nothing but one JSON line with the result at the end
+    #[arg(long, conflicts_with = "output_format")]
     pub(super) json: bool,
+    /// What standard input holds: nothing, or messages and answers as lines of JSON
+    #[arg(long, value_name = "FORMAT", requires = "output_format")]
+    pub(super) input_format: Option<LineFormat>,
+    /// Go on when nobody reads the output any more, instead of cancelling the run
+    #[arg(long, requires = "output_format")]
+    pub(super) detach: bool,
+    #[command(flatten)]
+    pub(super) lines: Lines,
+}
+
+/// What is printed of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// What happens, for a person
+    Text,
+    /// One JSON line with the result
+    Json,
+    /// A line of JSON for all that happens, as it happens
+    StreamJson,
 }
 
 /// What is allowed without asking.
@@ -121,11 +147,20 @@ pub(crate) enum Confine {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let attendance = if args.json { Attendance::Nobody } else { follow::attendance() };
-    let order = Order::read(&args, attendance == Attendance::Nobody, context)?;
+    let is_json = args.json || args.output_format == OutputFormat::Json;
+    if args.output_format == OutputFormat::StreamJson {
+        return stream::run(args, context).await;
+    }
+    args.lines.refuse()?;
+    let Some(prompt) = args.prompt.as_deref().filter(|_| args.input_format.is_none()) else {
+        return Err(CliError::new("lines on standard input need lines on standard output")
+            .hint("say `--output-format stream-json` too"));
+    };
+    let attendance = if is_json { Attendance::Nobody } else { follow::attendance() };
+    let order = Order::read(&args, order::prompt(prompt)?, attendance == Attendance::Nobody, context)?;
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let run = order.place(&workshop).await?;
-    let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
+    let look = (!is_json).then(|| follow::look(args.thinking, args.verbose));
     carry_out(context, workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
 }
 
@@ -138,11 +173,17 @@ pub(super) async fn carry_out(
     follow: Follow,
 ) -> Result<Exit, CliError> {
     let prints_result = follow.look.is_none();
-    let followed =
-        follow::work(&workshop, run, Claim { by_operator: true, message, caller: ask::caller() }, follow).await?;
-    let ended = workshop.engine.store().head(run).await?.is_some_and(|head| head.terminal.is_some());
-    if ended {
-        sign(context, &workshop, run, prints_result).await;
+    let presence = Presence::of_run(context, workshop.engine.store(), run).await;
+    let claim = Claim { by_operator: true, message, caller: ask::caller() };
+    let followed = follow::work(&workshop, run, claim, follow).await;
+    if let Some(presence) = presence {
+        presence.end(followed.as_ref().map_or(Exit::Failed, |followed| followed.exit)).await;
+    }
+    let followed = followed?;
+    if let Some(digest) = sign(context, &workshop, run).await?
+        && !prints_result
+    {
+        output::note(&format!("{DIM}receipt {digest}{DIM:#}"));
     }
     workshop.close().await?;
     match (prints_result, followed.result) {
@@ -153,12 +194,19 @@ pub(super) async fn carry_out(
     Ok(followed.exit)
 }
 
-/// Makes the receipt of a run that has ended. That there is none changes nothing about how the run ended.
-async fn sign(context: &Context, workshop: &Workshop, run: &RunId, quietly: bool) {
-    match super::receipt::keep(context, workshop.engine.store(), run).await {
-        Ok((_, digest)) if !quietly => output::note(&format!("{DIM}receipt {digest}{DIM:#}")),
-        Ok(_) => {}
-        Err(err) => output::print_error(&err),
+/// Makes the receipt of a run that has ended, and gives its digest. That there is none changes nothing about how
+/// the run ended.
+async fn sign(context: &Context, workshop: &Workshop, run: &RunId) -> Result<Option<String>, CliError> {
+    let store = workshop.engine.store();
+    if !store.head(run).await?.is_some_and(|head| head.terminal.is_some()) {
+        return Ok(None);
+    }
+    match super::receipt::keep(context, store, run).await {
+        Ok((_, digest)) => Ok(Some(digest)),
+        Err(err) => {
+            output::print_error(&err);
+            Ok(None)
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output;
+use crate::presence::Presence;
 use crate::settings;
 use crate::signals::Signals;
 use crate::workshop::{Workshop, current_directory};
@@ -117,6 +118,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let telemetry = telemetry(&workshop, &config.telemetry).await?;
     let found = discovery(&app, &bound, context, token.text);
     found.publish(&context.home)?;
+    let presence = Presence::of_server(context, &current_directory());
     Started { at: &found, token_file: token.path.as_deref(), minted: token.minted }.print(args.json)?;
 
     let open = drain::Open::start(app.clone(), bound, workers, telemetry);
@@ -128,6 +130,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let _ = std::fs::remove_file(Discovery::path(&context.home));
     open.end(&mut signals).await;
     workshop.close().await?;
+    if let Some(presence) = presence {
+        presence.end(Exit::Ok).await;
+    }
     Ok(Exit::Ok)
 }
 

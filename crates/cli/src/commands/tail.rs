@@ -3,6 +3,7 @@ use std::pin::pin;
 
 use futures_util::StreamExt as _;
 use r1_event::Seq;
+use r1_runtime::control::stoke::{Outlet, OutletClosed, Pace, PrintError, Printer, Wanted};
 use r1_runtime::control::view::Viewer;
 use r1_runtime::location::Purpose;
 use r1_store::PageLimit;
@@ -10,6 +11,7 @@ use r1_store::PageLimit;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::lines::{LineFormat, Lines};
 use crate::output::{self, write_json};
 use crate::remote::{At, Remote, events};
 use crate::render::event;
@@ -34,11 +36,26 @@ pub(crate) struct Args {
     /// Print one JSON object per event
     #[arg(long)]
     json: bool,
+    /// Print the lines of `r1 run --output-format stream-json` instead, up to now
+    #[arg(long, value_name = "FORMAT", conflicts_with_all = ["json", "from", "url"])]
+    output_format: Option<LineFormat>,
+    /// With stream-json: only lines of events behind this one
+    #[arg(long, value_name = "SEQ", requires = "output_format", default_value_t = 0)]
+    after_seq: u64,
+    /// With stream-json: go on until the run ends
+    #[arg(long, requires = "output_format")]
+    follow: bool,
+    #[command(flatten)]
+    lines: Lines,
     #[command(flatten)]
     at: At,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if args.output_format == Some(LineFormat::StreamJson) {
+        return lines_of(&args, context).await;
+    }
+    args.lines.refuse()?;
     let from = Seq::new(args.from).ok_or_else(|| CliError::new("events are counted from 1"))?;
     if let Some(remote) = args.at.open(context)? {
         return of_daemon(&args, from, &remote).await;
@@ -64,6 +81,22 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         // Whoever follows wants to see each event now.
         out.flush()?;
     }
+    Ok(Exit::Ok)
+}
+
+/// The run as lines for programs.
+async fn lines_of(args: &Args, context: &Context) -> Result<Exit, CliError> {
+    let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
+    let pace = if args.follow { Pace::Follow } else { Pace::ToTheEnd };
+    let printer = Printer::open(store, run, Wanted { after_seq: args.after_seq, pace, ..args.lines.wanted() }).await?;
+    let outlet = Outlet::new(std::io::stdout());
+    match printer.print(&outlet).await {
+        Ok(()) => {}
+        Err(PrintError::Closed(OutletClosed)) => return Ok(Exit::Ok),
+        Err(err) => return Err(err.into()),
+    }
+    // Whoever stopped reading has seen enough.
+    let _ = outlet.close().await;
     Ok(Exit::Ok)
 }
 

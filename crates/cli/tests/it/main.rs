@@ -24,6 +24,7 @@ mod remote;
 mod sandbox;
 mod serving;
 mod starling;
+mod stoke;
 mod support;
 mod validate;
 mod words;

@@ -57,8 +57,10 @@ fields! {
             forked_from: Option<Raw>,
             /// The process that created it.
             instance_id: Option<String>,
-            /// W3C trace context of whoever asked.
+            /// The run's own place in a W3C trace.
             trace_parent: Option<String>,
+            /// W3C trace context of whoever asked, as it was given.
+            trace_parent_in: Option<String>,
             /// The foreign agent, for recorded runs.
             source: Option<Raw>,
             /// What was asked for, whole: whoever goes on with the run reads it here.

@@ -143,16 +143,16 @@ impl RunFacts {
 }
 
 /// What a header says, whichever format it has.
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     run_id: &'a str,
-    pub(super) seq: u64,
-    pub(super) ts: UnixNanos,
-    pub(super) kind: Kind,
-    pub(super) version: Version,
+    pub(crate) seq: u64,
+    pub(crate) ts: UnixNanos,
+    pub(crate) kind: Kind,
+    pub(crate) version: Version,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn of(record: &'a Record) -> Option<Self> {
+    pub(crate) fn of(record: &'a Record) -> Option<Self> {
         let version = record.version()?;
         Some(match version {
             Version::V2 => {

@@ -127,7 +127,7 @@ pub(super) fn text(map: &cbor::Value, key: &str) -> Option<String> {
 }
 
 /// Dollars as micro-dollars, half to even; nothing for what is no amount.
-pub(super) fn micros(dollars: f64) -> Option<i64> {
+pub(crate) fn micros(dollars: f64) -> Option<i64> {
     whole(dollars * 1e6)
 }
 

@@ -48,6 +48,7 @@ pub(super) fn run_started(data: &mut Fields, run: &RunFacts, body: RunStarted) {
         app_version: _,
         instance_id: _,
         trace_parent: _,
+        trace_parent_in: _,
         spec: _,
         mission_id: _,
     } = body;

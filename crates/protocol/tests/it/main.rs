@@ -9,5 +9,6 @@ mod json_values;
 mod lint;
 mod schema;
 mod served_v1;
+mod stoke;
 mod typed;
 mod writer;

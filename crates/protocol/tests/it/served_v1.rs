@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::hecate;
 
 /// The runs that Starling itself wrote.
-fn runs() -> Vec<(String, Vec<Record>)> {
+pub(crate) fn runs() -> Vec<(String, Vec<Record>)> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../event/tests/fixtures/starling-v1/runs.json");
     let runs: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let record = |event: &Value| {

@@ -86,6 +86,7 @@ impl RunState {
             number: started.number.unwrap_or(1),
             title: started.title.clone().unwrap_or_default(),
             trace_parent: started.trace_parent.clone(),
+            instance_id: started.instance_id.clone(),
             priority: started.priority.clone().unwrap_or_else(|| "normal".into()),
             workspace_path: text("path"),
             workspace_mode: text("mode"),
@@ -344,6 +345,7 @@ impl RunState {
         self.phase = Phase::Claimed;
         self.throttled.clear();
         self.lease = resumed.worker_id.clone().map(|worker_id| Lease { worker_id });
+        self.learn_instance(resumed.instance_id.clone(), resumed.trace_parent.clone());
         if self.turn.take().is_some() {
             self.needs_turn = true;
         }
@@ -352,13 +354,21 @@ impl RunState {
         }
     }
 
+    fn learn_instance(&mut self, instance_id: Option<String>, trace_parent: Option<String>) {
+        self.instance_id = instance_id.or_else(|| self.instance_id.take());
+        self.trace_parent = trace_parent.or_else(|| self.trace_parent.take());
+    }
+
     fn typed(&mut self, place: Place, typed: &Typed) {
         self.remember(typed);
         match typed.r#type.as_str() {
             data::RunStarted::TYPE => {
                 self.phase = Phase::Claimed;
                 self.throttled.clear();
-                self.lease = data::RunStarted::read(typed).map(|started| Lease { worker_id: started.worker_id });
+                if let Some(started) = data::RunStarted::read(typed) {
+                    self.lease = Some(Lease { worker_id: started.worker_id });
+                    self.learn_instance(started.instance_id, started.trace_parent);
+                }
             }
             data::RunThrottled::TYPE => {
                 if let Some(throttled) = data::RunThrottled::read(typed) {

@@ -53,8 +53,10 @@ pub struct RunState {
     pub title: String,
     /// low, normal or high.
     pub priority: String,
-    /// W3C trace context of whoever asked for it.
+    /// The place in a W3C trace of the process that works on it, or that worked on it last.
     pub trace_parent: Option<String>,
+    /// That process.
+    pub instance_id: Option<String>,
     /// Where it works.
     pub workspace_path: String,
     /// clone, worktree, in_place or none.

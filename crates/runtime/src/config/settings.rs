@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use r1_protocol::data::WorkspaceMode;
 use serde::{Deserialize, Serialize};
@@ -83,8 +82,8 @@ pub struct Run {
     pub model: Option<String>,
     /// How much is allowed without asking.
     pub approve: ApprovalMode,
-    /// How long a question waits for an answer; `0s` is for ever.
-    pub approval_timeout: Period,
+    /// How long a question waits for an answer; `0s` is for ever, and nothing said is a day.
+    pub approval_timeout: Option<Period>,
     /// Where a run works.
     pub workspace: WorkspaceMode,
     /// Model calls after which a run fails.
@@ -109,7 +108,7 @@ impl Default for Run {
             provider: None,
             model: None,
             approve: ApprovalMode::default(),
-            approval_timeout: Period(Duration::from_secs(86_400)),
+            approval_timeout: None,
             workspace: WorkspaceMode::InPlace,
             max_turns: 200,
             max_output_tokens: 16_000,

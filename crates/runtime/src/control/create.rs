@@ -15,6 +15,7 @@ use crate::agent::RunSpec;
 use crate::agent::command::{attached, set_actor};
 use crate::engine::Engine;
 use crate::tool::ToolSpec;
+use crate::trace::TraceParent;
 use crate::world::{self, NoRandomness};
 use crate::writer::{RunWriter, WriterError};
 
@@ -47,7 +48,7 @@ pub struct NewRun {
     pub priority: Option<String>,
     /// What the owner of the task calls it.
     pub tags: Object,
-    /// W3C trace context of whoever asks.
+    /// The W3C `traceparent` of whoever asks. What is none is ignored.
     pub trace_parent: Option<String>,
     /// Whether it waits for its release.
     pub held: bool,
@@ -182,7 +183,14 @@ pub async fn create(
     let mut writer = RunWriter::open(engine.store().clone(), run.clone(), &owner, None).await?;
     let mut batch = Batch::new(&Chain::new(run.clone()));
     let actor = caller.actor.as_ref();
-    for payload in first_events(&run, engine.instance(), &new, actor) {
+    let asked_in = new.trace_parent.take().and_then(|given| Some((TraceParent::parse(&given)?, given)));
+    let trace_parent = TraceParent::mint(asked_in.as_ref().map(|(parsed, _)| parsed))?;
+    let mut events = first_events(&run, engine.instance(), &new, actor);
+    if let Some(Payload::RunStarted(started)) = events.first_mut() {
+        started.trace_parent = Some(trace_parent.to_string());
+        started.trace_parent_in = asked_in.map(|(_, given)| given);
+    }
+    for payload in events {
         batch.push(world::now(), engine.redactor().payload(payload))?;
     }
     for (attachment, blob) in new.attachments.iter().zip(blobs) {
@@ -306,7 +314,6 @@ fn run_started(run: &RunId, instance: &str, new: &NewRun, actor: Option<&Actor>)
         title: new.title.clone().or_else(|| Some(short(&new.prompt))),
         number: Some(new.number.max(1)),
         priority: new.priority.clone(),
-        trace_parent: new.trace_parent.clone(),
         held: new.held.then_some(true),
         prior_run_id: origin.map(|origin| origin.run.to_string()),
         prior_cost_micros_usd: origin.map(|origin| origin.prior_cost_micros_usd),

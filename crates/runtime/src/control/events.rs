@@ -272,7 +272,7 @@ fn damaged(run: &RunId, seq: Seq) -> EventsError {
 }
 
 /// An event of this run has a header that cannot be read.
-pub(super) fn unreadable(run: &RunId) -> EventsError {
+pub(crate) fn unreadable(run: &RunId) -> EventsError {
     let reason = "an event's header cannot be read".into();
     EventsError::Store(StoreError::Damaged { run: run.clone(), reason })
 }

@@ -326,7 +326,8 @@ fn successor(state: RunState, seq: Seq, way: Way, changes: Changes) -> NewRun {
         number: state.number + 1,
         priority: Some(state.priority),
         tags: Object::new(),
-        trace_parent: None,
+        // What goes on with a run belongs to its trace.
+        trace_parent: state.trace_parent,
         held: false,
         origin: Some(Continuation {
             run: state.run,

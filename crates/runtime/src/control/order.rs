@@ -264,11 +264,11 @@ fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) 
     // The price is that of the model which will be used.
     let model = config.policy.model_instead_of(model).map_or(model, |rule| &rule.instead);
     let price = prices.price(&provider.name, provider.base_url.as_deref(), model, world::system_time());
-    let (run, budget) = (&config.run, &config.run.budget);
+    let (run, budget, usual) = (&config.run, &config.run.budget, RunSpec::default());
     RunSpec {
         unattended,
         approval: run.approve,
-        approval_timeout_s: run.approval_timeout.as_millis() / 1000,
+        approval_timeout_s: run.approval_timeout.map_or(usual.approval_timeout_s, |period| period.as_millis() / 1000),
         policy: config.policy.clone(),
         provider,
         params: run.params.clone(),
@@ -293,7 +293,7 @@ fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) 
         },
         mcp_servers: config.mcp_servers(),
         thinking_deltas: config.record.thinking_deltas,
-        ..RunSpec::default()
+        ..usual
     }
 }
 

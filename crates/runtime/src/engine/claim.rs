@@ -12,6 +12,7 @@ use crate::control::caller::Caller;
 use crate::emit::Emission;
 use crate::history::load;
 use crate::memory::{Access, Library, Tier, read_event};
+use crate::trace::TraceParent;
 use crate::world;
 use crate::writer::RunWriter;
 
@@ -77,9 +78,9 @@ async fn prepare(
     if crashed && !why.by_operator {
         events.extend(seam::crash_loop(&state));
     } else if was_claimed {
-        events.push(resumed(engine, &state, &why, writer));
+        events.push(resumed(engine, &state, &why, writer)?);
     } else {
-        events.push(started(engine, &state, writer));
+        events.push(started(engine, &state, writer)?);
     }
     let answer = events.len() - 1;
     let mut events: Vec<_> = events.into_iter().map(Emission::plain).collect();
@@ -103,21 +104,32 @@ async fn identity(engine: &Engine, state: &RunState) -> Result<Vec<Emission>, En
     Ok(events)
 }
 
-fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Payload {
+fn started(engine: &Engine, state: &RunState, writer: &RunWriter) -> Result<Payload, EngineError> {
     let waited = (world::now().0 - state.last_at.0).max(0) / 1_000_000;
-    data::RunStarted {
+    let started = data::RunStarted {
         worker_id: engine.instance.clone(),
         lease_until: writer.lease().until.into(),
         attempt: Some(1),
         queue_wait_ms: u64::try_from(waited).ok(),
-        trace_parent: state.trace_parent.clone(),
         instance_id: Some(engine.instance.clone()),
+        trace_parent: Some(trace_parent(engine, state)?),
         ..Default::default()
-    }
-    .to_payload()
+    };
+    Ok(started.to_payload())
 }
 
-fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -> Payload {
+/// The place of this process in the run's trace: the one that it has, or a new one in the same trace.
+fn trace_parent(engine: &Engine, state: &RunState) -> Result<String, EngineError> {
+    let known = state.trace_parent.as_deref().and_then(TraceParent::parse);
+    let is_ours = state.instance_id.as_deref() == Some(engine.instance.as_str());
+    let place = match known {
+        Some(known) if is_ours => known,
+        known => TraceParent::mint(known.as_ref())?,
+    };
+    Ok(place.to_string())
+}
+
+fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -> Result<Payload, EngineError> {
     let open = seam::open_calls(state).count();
     let mut extra = payload::Extra::default();
     set_actor(&mut extra, why.caller.actor.as_ref());
@@ -127,7 +139,7 @@ fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -
         _ if state.is_idle() => "reopened",
         _ => "handed_over",
     };
-    Payload::RunResumed(payload::RunResumed {
+    Ok(Payload::RunResumed(payload::RunResumed {
         at_seq: state.last.get(),
         reissue_tools: seam::open_calls(state).any(|call| seam::will_reissue(state, call)),
         pending_calls: u32::try_from(open).unwrap_or(u32::MAX),
@@ -136,9 +148,9 @@ fn resumed(engine: &Engine, state: &RunState, why: &Claim, writer: &RunWriter) -
         lease_until: Some(data::Time::from(writer.lease().until).to_string()),
         reason: Some(reason.into()),
         instance_id: Some(engine.instance.clone()),
+        trace_parent: Some(trace_parent(engine, state)?),
         extra,
-        ..Default::default()
-    })
+    }))
 }
 
 /// Appends events that were worked out from `state`, and takes them into it. Gives the place of the one

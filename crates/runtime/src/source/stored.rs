@@ -28,6 +28,10 @@ impl StoredRun {
         &self.run
     }
 
+    pub(super) const fn store(&self) -> &SharedStore {
+        &self.store
+    }
+
     pub(super) fn side_records(&self) -> &[SideRecord] {
         &self.side_records
     }

@@ -18,6 +18,7 @@ mod receipt;
 mod redaction;
 mod replay_v1;
 mod shell;
+mod stoke;
 mod tasks;
 mod tool_stage;
 mod web;

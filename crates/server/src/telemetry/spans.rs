@@ -96,6 +96,10 @@ impl RunSpans {
             attributes,
             ..begun(first)
         };
+        if let Some(own) = trace.own {
+            // Others name the run's span by the place that its log tells.
+            span.span_id = own.into();
+        }
         if content {
             content::asked(&mut span, &started.goal);
         }

@@ -1,14 +1,17 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use r1_event::exchange::{Encoder, Format};
-use r1_runtime::control::export;
+use r1_receipt::graph::Notes;
+use r1_runtime::control::{export, stoke};
 use r1_runtime::source::{Log, Progress};
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::lines::Lines;
 use crate::output;
 use crate::progress::Ticker;
 use crate::render::text::count;
@@ -18,7 +21,8 @@ use crate::target::Target;
 ///
 /// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them, as
 /// `data`, what each payload says in plain JSON under the names of the log; it is for looking only. `r1 log
-/// import` reads all three back. For events as frontends see them use `r1 log show --json`.
+/// import` reads all three back. `stoke` are the lines of `r1 run --output-format stream-json`: they are for
+/// programs that read such a stream, and cannot be imported. For events as frontends see them use `r1 log show --json`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -32,9 +36,11 @@ pub(crate) struct Args {
     /// Only this run of a file that has several
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// cborseq, ndjson or json
+    /// cborseq, ndjson, json or stoke
     #[arg(long, short, default_value = "cborseq", value_name = "FORMAT")]
-    format: Format,
+    format: Form,
+    #[command(flatten)]
+    lines: Lines,
     /// Where to write; standard output if not given
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -43,7 +49,30 @@ pub(crate) struct Args {
     force: bool,
 }
 
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The log itself.
+    Log(Format),
+    /// The lines that `r1 run --output-format stream-json` prints.
+    Stoke,
+}
+
+impl FromStr for Form {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "stoke" => Ok(Self::Stoke),
+            word => word.parse().map(Self::Log).map_err(|_| "say cborseq, ndjson, json or stoke".into()),
+        }
+    }
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if args.format != Form::Stoke {
+        args.lines.refuse()?;
+    }
     let target = Target::open(context, &args.target).await?.only(args.run.as_deref())?;
     if let Some(log) = target.logs.iter().find(|log| log.damage().is_some()) {
         let damage = log.damage().map(ToString::to_string).unwrap_or_default();
@@ -53,10 +82,15 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let progress = Progress::default();
     let ticker = Ticker::start(&progress, "exported");
+    let mut logs = Vec::new();
+    for log in target.logs {
+        let notes = if args.format == Form::Stoke { stoke::notes(&log).await? } else { Notes::default() };
+        logs.push((log, notes));
+    }
     // Reading and writing block, and nothing else is to be done meanwhile.
     tokio::task::block_in_place(|| match &args.output {
-        None => write(&target.logs, args.format, &mut io::BufWriter::new(io::stdout().lock()), &progress),
-        Some(path) => write_file(&target.logs, args.format, path, args.force, &progress),
+        None => write(logs, &args, &mut io::BufWriter::new(io::stdout().lock()), &progress),
+        Some(path) => write_file(logs, &args, path, &progress),
     })?;
     drop(ticker);
     if let Some(path) = &args.output {
@@ -65,24 +99,39 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     Ok(Exit::Ok)
 }
 
-fn write(logs: &[Log], format: Format, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+/// Logs, each with what its lines need beside its events.
+type Logs = Vec<(Log, Notes)>;
+
+fn write(logs: Logs, args: &Args, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+    let format = match args.format {
+        Form::Log(format) => format,
+        Form::Stoke => return write_lines(logs, &args.lines, out, progress),
+    };
     let mut encoder = Encoder::new(format);
-    for log in logs {
+    for (log, _) in &logs {
         export::export(log, &mut encoder, out, progress)?;
     }
     Ok(export::finish(encoder, out)?)
 }
 
+fn write_lines(logs: Logs, lines: &Lines, out: &mut dyn Write, progress: &Progress) -> Result<(), CliError> {
+    let options = lines.of_one_log()?;
+    for (log, notes) in logs {
+        stoke::export(&log, notes, &options, progress, |line| out.write_all(&line.bytes))?;
+    }
+    Ok(out.flush()?)
+}
+
 /// Writes beside the file and then puts it in place, so that nobody ever finds half of it.
-fn write_file(logs: &[Log], format: Format, path: &Path, force: bool, progress: &Progress) -> Result<(), CliError> {
+fn write_file(logs: Logs, args: &Args, path: &Path, progress: &Progress) -> Result<(), CliError> {
     let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
-    if path.exists() && !force {
+    if path.exists() && !args.force {
         return Err(CliError::new(format!("{} is there already", path.display())).hint("replace it with `--force`"));
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let temporary = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
     let mut out = io::BufWriter::new(temporary);
-    write(logs, format, &mut out, progress)?;
+    write(logs, args, &mut out, progress)?;
     let temporary = out.into_inner().map_err(|err| failed(err.into_error()))?;
     temporary.as_file().sync_all().map_err(failed)?;
     let file: File = temporary.persist(path).map_err(|err| failed(err.error))?;

@@ -3,15 +3,17 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use r1_event::RunId;
-use r1_runtime::config::Config;
-use r1_runtime::control::create::{Attachment, create};
+use r1_runtime::config::{Config, Period};
+use r1_runtime::control::create::{Attachment, NewRun, create};
 use r1_runtime::control::order::{self, PhaseWish, Work};
 use r1_runtime::machine::Variables;
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::Scenario;
 use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
+use tokio::sync::oneshot;
 
 use super::{Approve, Args, Confine};
 use crate::ask;
@@ -23,6 +25,9 @@ use crate::render::number::exact_usd;
 use crate::settings::{self, Flag};
 use crate::workshop::Workshop;
 
+/// How long a question waits for a program, if the settings do not say.
+const PROGRAM_PATIENCE: Period = Period(Duration::from_secs(3_600));
+
 /// A run that is wanted, and checked as far as it can be before anything is made.
 pub(super) struct Order {
     order: order::Order,
@@ -32,9 +37,13 @@ pub(super) struct Order {
 
 impl Order {
     /// Reads settings, files, standard input and keys; makes nothing yet.
-    pub(super) fn read(args: &Args, unattended: bool, context: &Context) -> Result<Self, CliError> {
+    pub(super) fn read(args: &Args, prompt: String, unattended: bool, context: &Context) -> Result<Self, CliError> {
         let workspace = workspace(args.workspace.as_deref())?;
-        let config = settings::load(context, &workspace, flags(args))?;
+        let mut config = settings::load(context, &workspace, flags(args))?;
+        if args.input_format.is_some() {
+            // A program that does not answer has most likely gone wrong; a person may be asleep.
+            config.run.approval_timeout.get_or_insert(PROGRAM_PATIENCE);
+        }
         let order = order::Order {
             system_prompt: match (&args.system_prompt, &args.system_prompt_file) {
                 (Some(text), _) => Some(text.clone()),
@@ -45,7 +54,8 @@ impl Order {
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
             unattended,
             phases: args.phases.then(|| PhaseWish { gates: args.gates.clone(), criteria: args.accept.clone() }),
-            ..order::Order::new(Work::Agent(prompt(&args.prompt)?), workspace)
+            trace_parent: environment::variable("TRACEPARENT"),
+            ..order::Order::new(Work::Agent(prompt), workspace)
         };
         let variables: Variables = Arc::new(environment::variable);
         order.model(&config, &variables)?;
@@ -63,13 +73,30 @@ impl Order {
 
     /// Makes the run, with the tools that this machine and its MCP servers have.
     pub(super) async fn place(self, workshop: &Workshop) -> Result<RunId, CliError> {
+        self.ready(workshop).await?.place(workshop).await
+    }
+
+    /// Finds out which tools this machine and its MCP servers have; makes nothing yet.
+    pub(super) async fn ready(self, workshop: &Workshop) -> Result<Ready, CliError> {
         let Workshop { engine, machine } = workshop;
         let (new, missing) = self.order.new_run(&self.config, machine, engine.workspaces()).await?;
         for (server, reason) in missing {
             output::note(&format!("{NOTICE}note:{NOTICE:#} the tools of `{server}` are missing: {reason}"));
         }
         let allow_unknown_price = order::allows_unknown_price(&self.config, &new);
-        Ok(create(engine, new, allow_unknown_price, &ask::caller()).await?)
+        Ok(Ready { new, allow_unknown_price })
+    }
+}
+
+/// A run that can be made.
+pub(super) struct Ready {
+    new: NewRun,
+    allow_unknown_price: bool,
+}
+
+impl Ready {
+    pub(super) async fn place(self, workshop: &Workshop) -> Result<RunId, CliError> {
+        Ok(create(&workshop.engine, self.new, self.allow_unknown_price, &ask::caller()).await?)
     }
 }
 
@@ -119,7 +146,8 @@ fn workspace(given: Option<&Path>) -> Result<PathBuf, CliError> {
     if path.is_dir() { Ok(path) } else { Err(CliError::new(format!("{} is not a directory", path.display()))) }
 }
 
-fn prompt(given: &str) -> Result<String, CliError> {
+/// What to do: as it was typed, or from standard input.
+pub(super) fn prompt(given: &str) -> Result<String, CliError> {
     if given != "-" {
         return Ok(given.to_owned());
     }
@@ -127,6 +155,15 @@ fn prompt(given: &str) -> Result<String, CliError> {
     let read = std::io::stdin().read_to_string(&mut text);
     read.map_err(|err| CliError::new("cannot read the prompt from standard input").because(err))?;
     Ok(text)
+}
+
+/// The same, in a thread of its own: a read cannot be cancelled, and must not hold up the end.
+pub(super) async fn prompt_meanwhile(given: &str) -> Result<String, CliError> {
+    let (send, read) = oneshot::channel();
+    let given = given.to_owned();
+    // Nobody may wait for it any more.
+    std::thread::spawn(move || drop(send.send(prompt(&given))));
+    read.await.map_err(|err| CliError::new("cannot read the prompt from standard input").because(err))?
 }
 
 fn read_text(path: &Path) -> Result<String, CliError> {

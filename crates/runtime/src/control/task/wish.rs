@@ -108,7 +108,7 @@ impl Wish {
         if let Some(approval) = approval {
             config.run.approve = approval.policy.map_or(config.run.approve, mode_of);
             let seconds = approval.timeout_seconds.map(|seconds| Period(Duration::from_secs(seconds)));
-            config.run.approval_timeout = seconds.unwrap_or(config.run.approval_timeout);
+            config.run.approval_timeout = seconds.or(config.run.approval_timeout);
         }
         for (place, server) in mcp_servers.unwrap_or_default().into_iter().enumerate() {
             if let Err(reason) = add_server(config, server) {

@@ -82,6 +82,7 @@ impl<'a> Contents<'a> {
                     forked_from: _,
                     instance_id: _,
                     trace_parent: _,
+                    trace_parent_in: _,
                     source,
                     spec,
                     title,
