@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 52] = [
+const COMMANDS: [&[&str]; 53] = [
     &[],
     &["demo"],
     &["init"],
@@ -36,6 +36,7 @@ const COMMANDS: [&[&str]; 52] = [
     &["receipt", "create"],
     &["receipt", "verify"],
     &["receipt", "show"],
+    &["receipt", "tiles"],
     &["key"],
     &["key", "new"],
     &["key", "list"],
