@@ -7,6 +7,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use r1_receipt::export::InvalidName;
 use r1_runtime::ResolveError;
 use r1_runtime::agent::FoldError;
 use r1_runtime::agent::command::Refusal;
@@ -30,6 +31,7 @@ use r1_runtime::control::stoke::{NodesError, PrintError, StokeExportError};
 use r1_runtime::engine::EngineError;
 use r1_runtime::history::HistoryError;
 use r1_runtime::home::HomeError;
+use r1_runtime::instance_log::LogError;
 use r1_runtime::keys::KeysError;
 use r1_runtime::location::LocationError;
 use r1_runtime::net::NetError;
@@ -403,6 +405,25 @@ impl From<ReceiptError> for CliError {
                 worded(err).failed().hint("the log says something that receipts forbid; see `r1 log show RUN`")
             }
         }
+    }
+}
+
+impl From<receipt::PublishError> for CliError {
+    fn from(err: receipt::PublishError) -> Self {
+        match err {
+            receipt::PublishError::Name(err) => err.into(),
+            err @ receipt::PublishError::NoReceipt(_) => worded(err).failed(),
+            receipt::PublishError::Log(err @ LogError::Io { .. }) => worded(err),
+            receipt::PublishError::Log(err @ LogError::Corrupt { .. }) => worded(err)
+                .failed()
+                .hint("bring back what is missing, or begin another log with `r1 key new --use log`"),
+        }
+    }
+}
+
+impl From<InvalidName> for CliError {
+    fn from(err: InvalidName) -> Self {
+        worded(err).hint("name the log something like example.org/r1: `r1 key new --use log --name NAME`")
     }
 }
 

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::VerifyingKey;
 use sha2::Digest as _;
 
-/// `kid:` + the RFC 7638 thumbprint of an Ed25519 public key: 43 characters of base64url.
+/// `kid:` + the RFC 7638 thumbprint of a public key: 43 characters of base64url.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(String);
 
@@ -22,9 +22,14 @@ impl KeyId {
     /// The id of the key that these bytes are, or would be if they were a point of the curve.
     #[must_use]
     pub fn of_bytes(key: &[u8; 32]) -> Self {
-        // RFC 7638: the required members in lexicographic order, no white space.
         let x = URL_SAFE_NO_PAD.encode(key);
-        let jwk = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
+        Self::of_jwk(&format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#))
+    }
+
+    /// The id of a key of another kind, by its JSON Web Key as RFC 7638 hashes it: the required members in
+    /// lexicographic order, no white space.
+    #[must_use]
+    pub fn of_jwk(jwk: &str) -> Self {
         Self(URL_SAFE_NO_PAD.encode(sha2::Sha256::digest(jwk)))
     }
 

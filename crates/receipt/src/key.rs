@@ -1,13 +1,19 @@
 //! Private keys, public keys, and what a keyring says of them.
 
+mod attest;
 mod entry;
 mod jwk;
 mod known;
+mod private;
+mod public;
 mod secret;
 
+pub use attest::AttestKey;
 pub use entry::{Entry, Revocation, RevocationReason, Scope, Usage};
 pub use jwk::Jwk;
 pub use known::{KnownKey, SPKI_PREFIX};
+pub use private::PrivateKey;
+pub use public::PublicKey;
 use r1_event::KeyId;
 pub use secret::SecretKey;
 
@@ -15,7 +21,7 @@ pub use secret::SecretKey;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// Not a private key in PKCS#8 PEM form.
-    #[error("this is not an Ed25519 private key in PKCS#8 PEM form")]
+    #[error("this is not a private key of the right kind in PKCS#8 PEM form")]
     NotPkcs8(#[source] ed25519_dalek::pkcs8::Error),
     /// Not the JSON of a keyring entry.
     #[error("this is not a keyring entry")]
@@ -30,7 +36,7 @@ pub enum KeyError {
         found: u64,
     },
     /// Not a public key that signatures can be checked with.
-    #[error("`public` is not an Ed25519 key: {reason}")]
+    #[error("`public` is not a key: {reason}")]
     BadPublicKey {
         /// What is wrong with it.
         reason: &'static str,

@@ -4,6 +4,7 @@
 //! - [`Builder`]: a log on its way to a signed receipt.
 //! - [`verify()`]: whether a receipt is what it claims to be; [`Report`] tells, [`Reason`] is the closed list of
 //!   what may be wrong.
+//! - [`export`]: what a receipt says, in the forms that tools of others check.
 //! - [`key`]: private keys, public keys, and what a keyring says of them.
 //!
 //! Pure: whoever calls reads the files, knows the time and brings the randomness. Hostile input is refused
@@ -34,6 +35,8 @@
 mod binding;
 mod body;
 mod builder;
+pub mod claims;
+pub mod export;
 pub mod file;
 pub mod graph;
 pub mod json;

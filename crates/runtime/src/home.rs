@@ -46,6 +46,12 @@ impl Home {
         self.root.join("receipts")
     }
 
+    /// The log of receipts, one for each key that signs one.
+    #[must_use]
+    pub fn instance_log(&self) -> PathBuf {
+        self.root.join("receipt-log")
+    }
+
     /// The key of the marks that stand where secrets were.
     #[must_use]
     pub fn redaction_key(&self) -> PathBuf {

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 
 use ed25519_dalek::VerifyingKey;
 use r1_event::UnixNanos;
-use r1_receipt::key::{Entry, KeyError, KnownKey, Scope, SecretKey, Usage};
+use r1_receipt::key::{AttestKey, Entry, KeyError, KnownKey, PrivateKey, Scope, SecretKey, Usage};
+
+use zeroize::Zeroizing;
 
 use crate::home::{Home, HomeError};
 use crate::world::{self, NoRandomness};
@@ -47,7 +49,7 @@ impl Keyring {
     /// The keys, for checking signatures.
     #[must_use]
     pub fn public_keys(&self) -> Vec<VerifyingKey> {
-        self.entries.iter().map(|entry| *entry.public()).collect()
+        self.entries.iter().filter_map(|entry| entry.public().ed25519().copied()).collect()
     }
 }
 
@@ -77,8 +79,13 @@ pub fn signing_key(home: &Home, wanted: Option<&str>, now: UnixNanos) -> Result<
 }
 
 fn read_secret(path: &Path) -> Result<SecretKey, KeysError> {
+    let refused = |source| KeysError::Refused { path: path.to_owned(), source };
+    SecretKey::from_pem(&read_pem(path)?).map_err(refused)
+}
+
+fn read_pem(path: &Path) -> Result<Zeroizing<String>, KeysError> {
     let pem = fs::read_to_string(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
-    SecretKey::from_pem(&pem).map_err(|source| KeysError::Refused { path: path.to_owned(), source })
+    Ok(Zeroizing::new(pem))
 }
 
 /// A key to sign with.
@@ -92,17 +99,47 @@ pub struct AgentKey {
 
 /// The newest agent key that may sign now; `None` if there is none.
 pub fn find_agent_key(home: &Home, now: UnixNanos) -> Result<Option<SecretKey>, KeysError> {
+    let newest = newest(home, Usage::Receipt, now, |entry| entry.scope == Scope::Agent)?;
+    newest.map(|entry| read_secret(&key_path(home, &entry))).transpose()
+}
+
+/// A key that signs for a transparency log.
+#[derive(Debug)]
+pub struct LogKey {
+    /// The key.
+    pub secret: SecretKey,
+    /// The log's name.
+    pub name: String,
+    /// Unix seconds from which it counts.
+    pub since: i64,
+}
+
+/// The newest key that may attest now; `None` if there is none.
+pub fn newest_attest_key(home: &Home, now: UnixNanos) -> Result<Option<AttestKey>, KeysError> {
+    let Some(entry) = newest(home, Usage::Attest, now, |_| true)? else { return Ok(None) };
+    let path = key_path(home, &entry);
+    AttestKey::from_pem(&read_pem(&path)?).map(Some).map_err(|source| KeysError::Refused { path, source })
+}
+
+/// The newest key that may sign for a log now; `None` if there is none.
+pub fn newest_log_key(home: &Home, now: UnixNanos) -> Result<Option<LogKey>, KeysError> {
+    let Some(entry) = newest(home, Usage::Log, now, |_| true)? else { return Ok(None) };
+    let secret = read_secret(&key_path(home, &entry))?;
+    Ok(Some(LogKey { secret, name: entry.subject, since: entry.not_before }))
+}
+
+/// The newest key for a use whose private half is here.
+fn newest(
+    home: &Home,
+    usage: Usage,
+    now: UnixNanos,
+    suits: impl Fn(&Entry) -> bool,
+) -> Result<Option<Entry>, KeysError> {
     let at = now.0.div_euclid(1_000_000_000);
-    let mut candidates = Keyring::read(home)?.entries;
-    candidates.retain(|entry| entry.scope == Scope::Agent && entry.may_sign(Usage::Receipt, at));
-    candidates.sort_by_key(|entry| std::cmp::Reverse(entry.not_before));
-    for entry in candidates {
-        let path = key_path(home, &entry);
-        if path.is_file() {
-            return read_secret(&path).map(Some);
-        }
-    }
-    Ok(None)
+    let usable = |entry: &Entry| suits(entry) && entry.may_sign(usage, at) && key_path(home, entry).is_file();
+    let candidates = Keyring::read(home)?.entries.into_iter().filter(usable);
+    // Of keys of the same second the first by name, whatever the file system lists first.
+    Ok(candidates.min_by_key(|entry| (std::cmp::Reverse(entry.not_before), entry.kid().clone())))
 }
 
 /// The newest agent key that may sign now, or a new one.
@@ -115,8 +152,9 @@ pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
 
 fn mint(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
     let subject = format!("agent:{}", world::new_instance_id()?);
-    let new = manage::NewKey { scope: Scope::Agent, subject, not_before: None, not_after: None };
-    let manage::Made { secret, path, .. } = manage::new(home, new, now)?;
+    let secret = SecretKey::from_seed(world::new_seed()?);
+    let about = manage::About::new(Scope::Agent, subject);
+    let manage::Made { path, .. } = manage::keep(home, &PrivateKey::Ed25519(secret.clone()), &about, now)?;
     Ok(AgentKey { secret, minted: Some(path) })
 }
 

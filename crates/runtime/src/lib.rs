@@ -21,6 +21,7 @@ mod git;
 pub mod history;
 pub mod home;
 pub mod index;
+pub mod instance_log;
 pub mod keys;
 pub mod location;
 pub mod machine;

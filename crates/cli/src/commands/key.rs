@@ -9,7 +9,7 @@ mod show;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use r1_receipt::key::{Entry, Revocation, RevocationReason, Scope};
+use r1_receipt::key::{Entry, Revocation, RevocationReason, Scope, Usage};
 use r1_runtime::keys::manage;
 use serde_json::{Value as Json, json};
 
@@ -56,6 +56,27 @@ impl From<ScopeArg> for Scope {
             ScopeArg::Agent => Self::Agent,
             ScopeArg::Team => Self::Team,
             ScopeArg::Tenant => Self::Tenant,
+        }
+    }
+}
+
+/// What a key signs, as it is typed.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum UseArg {
+    /// Receipts, seals and checkpoints of runs (Ed25519)
+    Receipt,
+    /// Statements for tools of others (ECDSA on P-256)
+    Attest,
+    /// Notes of a transparency log (Ed25519)
+    Log,
+}
+
+impl From<UseArg> for Usage {
+    fn from(usage: UseArg) -> Self {
+        match usage {
+            UseArg::Receipt => Self::Receipt,
+            UseArg::Attest => Self::Attest,
+            UseArg::Log => Self::Log,
         }
     }
 }

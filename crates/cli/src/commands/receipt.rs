@@ -1,12 +1,15 @@
 //! `r1 receipt`: what a run did, signed, for anyone to check.
 
 mod create;
+mod publish;
 mod show;
+mod tiles;
 mod verify;
 
 use clap::Subcommand;
 
 pub(super) use self::create::keep;
+pub(super) use self::publish::publisher;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -17,6 +20,7 @@ pub(crate) enum Command {
     Create(create::Args),
     Verify(verify::Args),
     Show(show::Args),
+    Tiles(tiles::Args),
 }
 
 pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, CliError> {
@@ -24,5 +28,6 @@ pub(super) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Create(args) => create::run(args, context).await,
         Command::Verify(args) => verify::run(args, context).await,
         Command::Show(args) => show::run(&args, context),
+        Command::Tiles(args) => tiles::run(&args, context),
     }
 }

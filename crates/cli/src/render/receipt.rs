@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use r1_receipt::claims::{DOES_NOT_PROVE, PROVES};
 use r1_receipt::file::Parts;
 use r1_receipt::json::{Object, Value};
 use r1_receipt::{Receipt, Report, Verdict};
@@ -13,22 +14,6 @@ use r1_runtime::control::receipt::Child;
 
 use super::text::{count, one_line, visible};
 use crate::output::{BAD, BOLD, DIM, GOOD, NAME, NOTICE};
-
-/// What a valid receipt proves, whoever made it.
-const PROVES: [&str; 4] = [
-    "the holder of the key signed exactly these events, in this order and with these edges",
-    "no event was added, removed, changed or linked anew since then",
-    "the recorded gates allowed each recorded transition, or a named operator overrode them",
-    "with --log: this log is meant, and no shorter or rewritten one",
-];
-
-/// What it does not.
-const DOES_NOT_PROVE: [&str; 4] = [
-    "that the events are true, or that nothing happened outside of the log",
-    "when it was signed, or that there is no other receipt of the run",
-    "that the gates were good, or that the operator is who the name says",
-    "that what is withheld or erased was harmless; what is short can be guessed from its hash",
-];
 
 /// The first line of every check.
 pub(crate) fn verdict_line(verdict: Verdict) -> String {

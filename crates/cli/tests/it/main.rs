@@ -8,6 +8,7 @@ mod bad_input;
 mod crash;
 mod draining;
 mod exchange;
+mod exports;
 mod gates;
 mod house_keeping;
 mod looking;

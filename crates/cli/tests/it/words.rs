@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 65] = [
+const COMMANDS: [&[&str]; 66] = [
     &[],
     &["demo"],
     &["init"],
@@ -41,6 +41,7 @@ const COMMANDS: [&[&str]; 65] = [
     &["receipt", "create"],
     &["receipt", "verify"],
     &["receipt", "show"],
+    &["receipt", "tiles"],
     &["key"],
     &["key", "new"],
     &["key", "list"],

@@ -1,17 +1,16 @@
 //! What a keyring says of a key.
 
-use ed25519_dalek::VerifyingKey;
 use jiff::Timestamp;
 use r1_event::KeyId;
 use serde::{Deserialize, Serialize};
 
-use super::{Jwk, KeyError};
+use super::{Jwk, KeyError, PublicKey};
 
 /// One key of a keyring, checked: its id follows from its public key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     kid: KeyId,
-    public: VerifyingKey,
+    public: PublicKey,
     /// What it may sign.
     pub usage: Usage,
     /// For whom it speaks.
@@ -113,13 +112,18 @@ struct File {
 }
 
 impl Entry {
-    /// An entry for a new key that may sign receipts, seals and checkpoints from `not_before` (unix seconds) on.
+    /// An entry for a new key that signs from `not_before` (unix seconds) on: Ed25519 receipts, seals and
+    /// checkpoints, P-256 attestations.
     #[must_use]
-    pub fn new(public: &VerifyingKey, scope: Scope, subject: impl Into<String>, not_before: i64) -> Self {
+    pub fn new(public: impl Into<PublicKey>, scope: Scope, subject: impl Into<String>, not_before: i64) -> Self {
+        let public = public.into();
         Self {
-            kid: KeyId::of(public),
-            public: *public,
-            usage: Usage::Receipt,
+            kid: public.kid(),
+            public,
+            usage: match public {
+                PublicKey::Ed25519(_) => Usage::Receipt,
+                PublicKey::P256(_) => Usage::Attest,
+            },
             scope,
             subject: subject.into(),
             not_before,
@@ -136,7 +140,7 @@ impl Entry {
 
     /// The key.
     #[must_use]
-    pub const fn public(&self) -> &VerifyingKey {
+    pub const fn public(&self) -> &PublicKey {
         &self.public
     }
 
@@ -161,8 +165,8 @@ impl Entry {
             return Err(KeyError::Newer { found: v });
         }
         let file: File = serde_json::from_slice(json).map_err(KeyError::NotAnEntry)?;
-        let public = VerifyingKey::try_from(&file.public)?;
-        let kid = KeyId::of(&public);
+        let public = PublicKey::try_from(&file.public)?;
+        let kid = public.kid();
         if file.kid != kid.to_string() {
             return Err(KeyError::WrongKid { claimed: file.kid, actual: kid });
         }

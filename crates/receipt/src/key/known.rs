@@ -45,7 +45,7 @@ impl KnownKey {
             public: serde_json::Value,
         }
         match Entry::from_json(content) {
-            Ok(entry) => Ok(Self::from(entry)),
+            Ok(entry) => Self::of_entry(entry).ok_or(KeyError::NotAPublicKey),
             Err(refused @ KeyError::BadPublicKey { .. }) => {
                 let Ok(Weak { kid, public }) = serde_json::from_slice(content) else { return Err(refused) };
                 let known = Self::from_jwk(public.to_string().as_bytes())?;
@@ -77,6 +77,13 @@ impl KnownKey {
         der.strip_prefix(SPKI_PREFIX)?.try_into().ok().map(Self::bare)
     }
 
+    /// The key of an entry; `None` if keys of that kind cannot sign receipts.
+    #[must_use]
+    pub fn of_entry(entry: Entry) -> Option<Self> {
+        let public = *entry.public().ed25519()?.as_bytes();
+        Some(Self { kid: entry.kid().clone(), public, entry: Some(entry) })
+    }
+
     /// A key of which nothing is said.
     #[must_use]
     pub fn bare(public: [u8; 32]) -> Self {
@@ -105,12 +112,6 @@ impl KnownKey {
     pub(crate) fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         let signature = Signature::from_bytes(signature);
         self.strong().is_some_and(|key| key.verify_strict(message, &signature).is_ok())
-    }
-}
-
-impl From<Entry> for KnownKey {
-    fn from(entry: Entry) -> Self {
-        Self { kid: entry.kid().clone(), public: *entry.public().as_bytes(), entry: Some(entry) }
     }
 }
 

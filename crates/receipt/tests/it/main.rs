@@ -5,6 +5,7 @@
 mod agreement;
 mod chance;
 mod edges;
+mod exports;
 mod forge;
 mod keys;
 mod left_out;

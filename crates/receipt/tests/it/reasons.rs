@@ -33,7 +33,7 @@ fn nested(depth: usize) -> Json {
 fn entry(change: impl FnOnce(&mut Entry)) -> Vec<KnownKey> {
     let mut entry = Entry::new(&key().public(), Scope::Agent, "agent:test", 1_777_000_000);
     change(&mut entry);
-    vec![KnownKey::from(entry)]
+    vec![KnownKey::of_entry(entry).unwrap()]
 }
 
 /// Receipts that are wrong in one way each, with the keys to check them with.

@@ -1,13 +1,16 @@
 //! Proofs that stand on their own: an event is in a log, a log extends an earlier state of itself.
 
 mod file;
+mod tree;
 mod verify;
 
 pub use file::{Claim, EventBytes, ProofFile, SignatureFile};
 use r1_event::merkle::proof::{ProofBuilder, ProofError as TreeError};
-use r1_event::merkle::{Blake3, Frontier};
+use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::side_record::Prune;
 use r1_event::{Digest, KeyId, Record, RunId, Seq, SideRecord, Version};
+use r1_receipt::export::Inclusion;
+use tree::LogTree;
 pub use verify::{Verification, VerifyError, root_at, verify};
 
 use super::check::blocking;
@@ -41,10 +44,40 @@ pub async fn prove(
             Some(size) => size,
             None => Walk::length(&log)?,
         };
-        let walk = Walk::over(&log, question, size)?;
+        let walk = Walk::over::<Blake3>(&log, question, size)?;
         let signature = signature_at(log.side_records(), size).filter(|seal| seal.statement.root == walk.root);
         let public = |id: &KeyId| keys.iter().find(|key| KeyId::of(key) == *id);
         Ok(walk.into_file(signature.map(|seal| SignatureFile::new(seal, public(&seal.key_id)))))
+    })
+    .await
+}
+
+/// An event's place in the tree that stock tools of RFC 6962 check.
+#[derive(Clone, Debug)]
+pub struct StockProof {
+    /// The run.
+    pub run_id: String,
+    /// What the tree's leaf is the hash of: the event's header, or in v1 logs its hash.
+    pub leaf: Vec<u8>,
+    /// The way from it to the root.
+    pub inclusion: Inclusion,
+}
+
+/// Makes the proof of an event in the tree with SHA-256, over the first `size` events or over all of them.
+pub async fn prove_for_stock_tools(log: Log, seq: Seq, size: Option<u64>) -> Result<StockProof, ProveError> {
+    blocking(move || {
+        let size = match size {
+            Some(size) => size,
+            None => Walk::length(&log)?,
+        };
+        let Walk { run_id, version, size, root, path, found } =
+            Walk::over::<Sha256>(&log, Question::Inclusion(seq), size)?;
+        let Found::Event(_, record) = found else { return Err(ProveError::Pruned) };
+        let leaf = match version {
+            Version::V2 => record.header.to_vec(),
+            Version::V1 => record.hash().as_bytes().to_vec(),
+        };
+        Ok(StockProof { run_id, leaf, inclusion: Inclusion { index: seq.get() - 1, size, root, path } })
     })
     .await
 }
@@ -56,7 +89,14 @@ struct Walk {
     size: u64,
     root: Digest,
     path: Vec<Digest>,
-    claim: Claim,
+    found: Found,
+}
+
+/// What a question was about.
+enum Found {
+    Event(Seq, Record),
+    /// The root over so many first events.
+    Older(u64, Digest),
 }
 
 impl Walk {
@@ -69,12 +109,12 @@ impl Walk {
         Ok(size)
     }
 
-    fn over(log: &Log, question: Question, size: u64) -> Result<Self, ProveError> {
+    fn over<H: LogTree>(log: &Log, question: Question, size: u64) -> Result<Self, ProveError> {
         let mut builder = match question {
-            Question::Inclusion(seq) => ProofBuilder::<Blake3>::inclusion(seq.get() - 1, size)?,
-            Question::Consistency { older } => ProofBuilder::<Blake3>::consistency(older, size)?,
+            Question::Inclusion(seq) => ProofBuilder::<H>::inclusion(seq.get() - 1, size)?,
+            Question::Consistency { older } => ProofBuilder::<H>::consistency(older, size)?,
         };
-        let mut tree = Frontier::<Blake3>::default();
+        let mut tree = Frontier::<H>::default();
         let mut older_root = None;
         let mut event: Option<Record> = None;
         let mut first: Option<(String, Version)> = None;
@@ -88,7 +128,7 @@ impl Walk {
                 if tree.size() == size {
                     break 'pages;
                 }
-                let leaf = record.leaf();
+                let leaf = H::leaf_of(&record);
                 builder.push(leaf);
                 tree.push(leaf);
                 older_root = older_root.or_else(|| at_size(&tree, question));
@@ -103,24 +143,24 @@ impl Walk {
         let path = builder.finish().filter(|_| tree.size() == size);
         let path = path.ok_or(ProveError::Short { events: tree.size(), size })?;
         let (run_id, version) = first.ok_or(ProveError::Short { events: 0, size })?;
-        let claim = match (question, event, older_root) {
-            (Question::Inclusion(seq), Some(record), _) => {
-                Claim::Inclusion { seq: seq.get(), event: EventBytes::of(&record) }
-            }
-            (Question::Consistency { older }, _, Some(root)) => {
-                Claim::Consistency { older_size: older, older_root: root.to_string() }
-            }
+        let found = match (question, event, older_root) {
+            (Question::Inclusion(seq), Some(record), _) => Found::Event(seq, record),
+            (Question::Consistency { older }, _, Some(root)) => Found::Older(older, root),
             (Question::Inclusion(_) | Question::Consistency { .. }, _, _) => return Err(ProveError::Pruned),
         };
-        Ok(Self { run_id, version, size, root: tree.root(), path, claim })
+        Ok(Self { run_id, version, size, root: tree.root(), path, found })
     }
 
     fn into_file(self, signature: Option<SignatureFile>) -> ProofFile {
-        ProofFile::new(self.run_id, self.version, self.size, self.root, &self.path, self.claim, signature)
+        let claim = match self.found {
+            Found::Event(seq, record) => Claim::Inclusion { seq: seq.get(), event: EventBytes::of(&record) },
+            Found::Older(older_size, root) => Claim::Consistency { older_size, older_root: root.to_string() },
+        };
+        ProofFile::new(self.run_id, self.version, self.size, self.root, &self.path, claim, signature)
     }
 }
 
-fn at_size(tree: &Frontier<Blake3>, question: Question) -> Option<Digest> {
+fn at_size<H: LogTree>(tree: &Frontier<H>, question: Question) -> Option<Digest> {
     matches!(question, Question::Consistency { older } if older == tree.size()).then(|| tree.root())
 }
 
@@ -132,15 +172,15 @@ pub(super) fn pruned(side_records: &[SideRecord]) -> Option<&Prune> {
 }
 
 /// The tree of what was pruned, also handed to the proof.
-fn start_behind(prune: &Prune, builder: &mut ProofBuilder<Blake3>) -> Result<Frontier<Blake3>, ProveError> {
+fn start_behind<H: LogTree>(prune: &Prune, builder: &mut ProofBuilder<H>) -> Result<Frontier<H>, ProveError> {
     let size = prune.through.get();
     let levels = (0..u64::BITS).rev().filter(|level| size >> level & 1 == 1);
-    for (level, peak) in levels.zip(&prune.peaks) {
+    for (level, peak) in levels.zip(H::peaks_of(prune)) {
         if !builder.push_subtree(level, *peak) {
             return Err(ProveError::Pruned);
         }
     }
-    Frontier::from_parts(size, prune.peaks.clone()).ok_or(ProveError::Pruned)
+    Frontier::from_parts(size, H::peaks_of(prune).to_vec()).ok_or(ProveError::Pruned)
 }
 
 /// No proof could be made.

@@ -1,6 +1,7 @@
 //! Receipts: making them from a store's runs, and checking them.
 
 mod children;
+mod export;
 mod notes;
 mod policy;
 
@@ -9,6 +10,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 pub use children::{Child, check_children};
+pub use export::{Export, ExportedFile, PublishError, Published, Publisher};
 pub(crate) use notes::notes_of;
 pub use policy::gate_policy;
 use r1_event::RunId;

@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use r1_receipt::key::{Entry, Jwk};
+use r1_receipt::export::vkey;
+use r1_receipt::key::{Entry, Jwk, Usage};
 use r1_runtime::keys::manage;
 use zeroize::Zeroizing;
 
@@ -45,12 +46,14 @@ enum Form {
     Jwk,
     /// SPKI PEM, as OpenSSL reads it
     Pem,
+    /// The line by which checkpoints of a log are verified
+    Vkey,
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let entry = manage::find(&context.home, &args.key)?;
     let content =
-        if args.private { manage::export_secret(&context.home, &entry)? } else { public(&entry, args.format) };
+        if args.private { manage::export_secret(&context.home, &entry)? } else { public(&entry, args.format)? };
     match &args.output {
         Some(path) => write(path, &content, args.private)?,
         None => print_line(content.trim_end())?,
@@ -58,15 +61,24 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-fn public(entry: &Entry, form: Form) -> Zeroizing<String> {
-    Zeroizing::new(match form {
+fn public(entry: &Entry, form: Form) -> Result<Zeroizing<String>, CliError> {
+    Ok(Zeroizing::new(match form {
         Form::Entry => entry.to_json(),
         Form::Jwk => serde_json::to_string(&Jwk::from(entry.public())).unwrap_or_default() + "\n",
         Form::Pem => {
-            let der = [r1_receipt::key::SPKI_PREFIX, entry.public().as_bytes()].concat();
-            format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", STANDARD.encode(der))
+            let der = STANDARD.encode(entry.public().to_spki());
+            let lines: Vec<&str> =
+                der.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+            format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", lines.join("\n"))
         }
-    })
+        Form::Vkey => match (entry.usage, entry.public().ed25519()) {
+            (Usage::Log, Some(public)) => vkey(&entry.subject, public) + "\n",
+            (Usage::Receipt | Usage::Attest | Usage::Log, _) => {
+                return Err(CliError::new(format!("{} signs for no log", entry.kid()))
+                    .hint("`r1 key list` says what each key is for"));
+            }
+        },
+    }))
 }
 
 fn write(path: &Path, content: &str, secret: bool) -> Result<(), CliError> {

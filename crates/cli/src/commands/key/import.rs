@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use r1_runtime::keys::manage::{self, NewKey};
+use r1_runtime::keys::manage::{self, About};
 
 use super::{ScopeArg, parse_time, to_json};
 use crate::context::Context;
@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// From when it counts, unless the file says so [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     not_before: Option<i64>,
+    /// It signs for the log that the holder is the name of, unless the file says so
+    #[arg(long)]
+    log: bool,
     /// Until when it counts, unless the file says so
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     not_after: Option<i64>,
@@ -38,14 +41,14 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
-    let about = NewKey {
-        scope: args.scope.into(),
-        subject: args.subject.clone(),
+    let about = About {
         not_before: args.not_before,
         not_after: args.not_after,
+        for_log: args.log,
+        ..About::new(args.scope.into(), args.subject.clone())
     };
     context.home.create()?;
-    let entry = manage::import(&context.home, &args.file, about, context.now())?;
+    let entry = manage::import(&context.home, &args.file, &about, context.now())?;
     if args.json {
         print_json(&to_json(context, &entry))?;
     } else {

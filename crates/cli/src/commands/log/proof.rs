@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgGroup;
 use r1_event::Seq;
+use r1_receipt::export::tlog_proof;
 use r1_runtime::control::proof::{self, Question, Verification};
+use r1_runtime::source::Log;
 use serde::Serialize;
 
+use crate::commands::receipt::publisher;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -20,6 +23,9 @@ use crate::target::Target;
 /// hashes from it to the root, and, if the run is sealed or has a checkpoint at that size, the
 /// signature over the root. Without one, compare the root with one that you trust, or give a log to
 /// compare with (`--log`).
+///
+/// With `--format tlog-proof` the proof is one that stock tools of RFC 6962 check: the event's header, the way
+/// to the root with SHA-256, and a checkpoint signed with the newest log key (`r1 key new --use log`).
 #[derive(Debug, clap::Args)]
 #[command(
     group = ArgGroup::new("question").required(true).args(["seq", "from_size", "verify"]),
@@ -29,6 +35,7 @@ Exit codes: 0 made or holds, 1 does not hold, 2 usage or I/O.
 Examples:
   r1 log proof last --seq 7 -o event-7.json
   r1 log proof last --from-size 100 -o grown.json
+  r1 log proof last --seq 7 --format tlog-proof -o event-7.tlog-proof
   r1 log proof --verify event-7.json
   r1 log proof --verify event-7.json --log run.cborseq"
 )]
@@ -45,6 +52,9 @@ pub(crate) struct Args {
     /// Over so many events, instead of all there are
     #[arg(long, value_name = "SIZE", conflicts_with = "verify")]
     size: Option<u64>,
+    /// In which form
+    #[arg(long, value_name = "FORM", default_value = "json", conflicts_with = "verify")]
+    format: Form,
     /// Only this run of a file that has several
     #[arg(long, value_name = "ID")]
     run: Option<String>,
@@ -62,6 +72,15 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Forms of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Form {
+    /// R1's own, with the event
+    Json,
+    /// C2SP's, for tools of others
+    TlogProof,
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     match (&args.verify, &args.target) {
         (Some(file), _) => verify(file, &args, context).await,
@@ -77,19 +96,40 @@ async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, Cli
         (None, older) => Question::Consistency { older: older.unwrap_or(0) },
     };
     let (log, _store) = Target::open(context, target).await?.only(args.run.as_deref())?.single()?;
+    if args.format == Form::TlogProof {
+        let Question::Inclusion(seq) = question else {
+            return Err(CliError::new("a tlog-proof is about one event").hint("say which with `--seq`"));
+        };
+        return prove_for_stock_tools(log, seq, args, context).await;
+    }
     let file = proof::prove(log, question, args.size, &context.keyring()?).await?;
     let unsigned = file.signature.is_none();
-    match &args.output {
-        Some(path) => fs::write(path, file.to_json())
-            .map_err(|err| CliError::new(format!("cannot write {}", path.display())).because(err))?,
-        None => std::io::stdout().lock().write_all(file.to_json().as_bytes())?,
-    }
+    write(args, &file.to_json())?;
     if unsigned {
         output::note(
             "nobody has signed this root yet: `r1 log checkpoint RUN` does, and a proof made then carries the signature",
         );
     }
     Ok(Exit::Ok)
+}
+
+async fn prove_for_stock_tools(log: Log, seq: Seq, args: &Args, context: &Context) -> Result<Exit, CliError> {
+    let proof = proof::prove_for_stock_tools(log, seq, args.size).await?;
+    let publisher = publisher(context)?;
+    let key = publisher.note_key_of(&proof.run_id)?;
+    let checkpoint = key.checkpoint(proof.inclusion.size, proof.inclusion.root);
+    write(args, &tlog_proof(&proof.leaf, &proof.inclusion, &checkpoint))?;
+    output::note(&format!("its checkpoint is signed for {}", key.vkey()));
+    Ok(Exit::Ok)
+}
+
+fn write(args: &Args, proof: &str) -> Result<(), CliError> {
+    match &args.output {
+        Some(path) => {
+            fs::write(path, proof).map_err(|err| CliError::new(format!("cannot write {}", path.display())).because(err))
+        }
+        None => Ok(std::io::stdout().lock().write_all(proof.as_bytes())?),
+    }
 }
 
 #[derive(Serialize)]

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use r1_event::RunId;
 use r1_receipt::Withhold;
-use r1_runtime::control::receipt::{self, Created, Request, file_name};
+use r1_runtime::control::receipt::{self, Created, Export, Request, file_name};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
 use r1_runtime::{Keyring, keys};
 use r1_store::SharedStore;
 use serde_json::json;
 
+use super::publish::publish;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -34,7 +35,8 @@ Examples:
   r1 receipt create last
   r1 receipt create 01K0E8 -o run.receipt.json --key kid:kPrK
   r1 receipt create last --withhold thought,tool      # names and edges only
-  r1 receipt create last --partial                    # of a run that still goes on")]
+  r1 receipt create last --partial                    # of a run that still goes on
+  r1 receipt create last --export dsse,bundle         # for in-toto and Sigstore, see docs/receipts.md")]
 pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
     run: String,
@@ -50,6 +52,9 @@ pub(crate) struct Args {
     /// Keep back what these say
     #[arg(long, value_name = "KINDS", value_delimiter = ',')]
     withhold: Vec<Kept>,
+    /// Write these beside it, for tools of others
+    #[arg(long, value_name = "FORMS", value_delimiter = ',')]
+    export: Vec<ExportArg>,
     /// Replace a file with other content
     #[arg(long)]
     force: bool,
@@ -67,6 +72,30 @@ enum Kept {
     Artifact,
 }
 
+/// What can be written beside a receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ExportArg {
+    /// An in-toto statement in a DSSE envelope: RUN.intoto.json
+    Dsse,
+    /// The run's log as a signed note: RUN.checkpoint, RUN.vkey
+    Checkpoint,
+    /// Its place in the log of this installation: RUN.receipt.tlog-proof
+    Proof,
+    /// A Sigstore bundle and its root of trust: RUN.sigstore.json, trusted_root.json
+    Bundle,
+}
+
+impl From<ExportArg> for Export {
+    fn from(export: ExportArg) -> Self {
+        match export {
+            ExportArg::Dsse => Self::Dsse,
+            ExportArg::Checkpoint => Self::Checkpoint,
+            ExportArg::Proof => Self::Proof,
+            ExportArg::Bundle => Self::Bundle,
+        }
+    }
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
     let kept = |kind| args.withhold.contains(&kind);
@@ -81,6 +110,14 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     store.close().await?;
     let path = args.output.unwrap_or_else(|| file_name(run.as_str()).into());
     save(&path, &created.signed.bytes, args.force)?;
+    let exports: Vec<Export> = args.export.iter().copied().map(Export::from).collect();
+    let mut exported = Vec::new();
+    for file in publish(context, &created, &exports)? {
+        let beside = path.with_file_name(&file.name);
+        // Checkpoint and proof grow with the log; the receipt that they are about is the same.
+        save(&beside, file.content.as_bytes(), true)?;
+        exported.push(beside);
+    }
     if is_older_than_its_key(&context.keyring()?, &created) {
         output::note("the run ended before the key counts: checked with the keyring it will be key_not_yet_valid");
     }
@@ -93,6 +130,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
             "events": created.report.events,
             "types": created.report.types,
             "stubs": created.report.stubs,
+            "exports": exported.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
         }))?;
         return Ok(Exit::Ok);
     }
@@ -104,6 +142,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         ("events", render::counts(created.report.events, &created.report.types)),
     ] {
         writeln!(out, "  {DIM}{name:<8}{DIM:#} {value}")?;
+    }
+    for path in exported {
+        writeln!(out, "{BOLD}{}{BOLD:#}", path.display())?;
     }
     out.flush()?;
     Ok(Exit::Ok)
@@ -145,6 +186,7 @@ pub(in crate::commands) async fn keep(
     let path = directory.join(file_name(run.as_str()));
     // A run that was reopened and ended again has another receipt, and this place is ours.
     save(&path, &created.signed.bytes, true)?;
+    publish(context, &created, &[])?;
     Ok((path, created.signed.digest.to_string()))
 }
 

@@ -124,7 +124,8 @@ fn check_signature(proof: &ProofFile, root: Digest, keyring: &Keyring) -> Result
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or(VerifyError::Field("signature"))?,
     };
-    let known = keyring.entries.iter().find(|entry| *entry.kid() == key_id).map(|entry| *entry.public());
+    let known =
+        keyring.entries.iter().find(|entry| *entry.kid() == key_id).and_then(|entry| entry.public().ed25519().copied());
     let given =
         signature.public.as_ref().map(VerifyingKey::try_from).transpose().map_err(|_| VerifyError::Field("public"))?;
     match known.or(given) {
