@@ -70,6 +70,7 @@ impl Presence {
             | Exit::Usage
             | Exit::Open
             | Exit::Budget
+            | Exit::Escalated
             | Exit::NoDaemon
             | Exit::Untrusted
             | Exit::Incomplete => Status::Failed,
