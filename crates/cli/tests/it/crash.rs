@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::Sandbox;
+use crate::support::{Sandbox, text};
 
 /// The project after the agent was there.
 const MENDED: &str = "\
@@ -156,7 +156,9 @@ fn the_demo_mends_a_real_project_and_leaves_a_run_to_look_at() {
     sandbox.ok(&["key", "export", &kid, "-o", "key.json"]);
     let told = Sandbox::new().ok(&["receipt", "verify", text(&receipt), "--key", text(&sandbox.path("key.json"))]);
     assert!(told.starts_with("receipt verify: VALID"), "{told}");
-    for part in ["read      leap.sh, test.sh", "wrote     leap.sh", "ran       sh test.sh", "allowed   edit by operator:"] {
+    for part in
+        ["read      leap.sh, test.sh", "wrote     leap.sh", "ran       sh test.sh", "allowed   edit by operator:"]
+    {
         assert!(told.contains(part), "`{part}` is not in:\n{told}");
     }
 }
