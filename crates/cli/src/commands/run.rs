@@ -198,7 +198,7 @@ pub(super) async fn carry_out(
 /// the run ended.
 async fn sign(context: &Context, workshop: &Workshop, run: &RunId) -> Result<Option<String>, CliError> {
     let store = workshop.engine.store();
-    if !store.head(run).await?.is_some_and(|head| head.terminal.is_some()) {
+    if store.head(run).await?.is_none_or(|head| head.terminal.is_none()) {
         return Ok(None);
     }
     match super::receipt::keep(context, store, run).await {

@@ -21,18 +21,18 @@ fn number(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-type Conversion = fn(u64) -> Value;
+/// A stored key, the told one, and how the one becomes the other.
+type Told = (&'static str, &'static str, fn(u64) -> Value);
 
-/// What of the stored body of a `stoke.*` event is told otherwise: the stored key, the told one, and how.
-const TOLD: &[(&str, &[(&str, &str, Conversion)])] = &[
+/// What of the stored body of a `stoke.*` event is told otherwise.
+const TOLD: &[(&str, &[Told])] = &[
     ("stoke.plan.ready", &[("estimated_cost_micros_usd", "estimated_cost", usd)]),
     ("stoke.session.end", ENDED),
     ("stoke.task.end", ENDED),
     ("stoke.cost", &[("cost_micros_usd", "cost_usd", usd)]),
 ];
 
-const ENDED: &[(&str, &str, Conversion)] =
-    &[("cost_micros_usd", "cost_usd", usd), ("duration_ms", "duration_s", seconds)];
+const ENDED: &[Told] = &[("cost_micros_usd", "cost_usd", usd), ("duration_ms", "duration_s", seconds)];
 
 /// The body of an event of this type as its line tells it.
 pub(super) fn told(type_name: &str, mut body: Object) -> Object {

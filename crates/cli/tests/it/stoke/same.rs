@@ -45,7 +45,7 @@ fn stoke_02_a_run_that_goes_on_in_another_process_keeps_its_lines_and_its_trace(
         before.push(steered.next().unwrap());
     }
     steered.signal("-KILL");
-    steered.stop_reading().wait().unwrap();
+    assert!(!steered.stop_reading().wait().unwrap().success());
     sandbox.ok(&["resume", "last", "--json"]);
     let tail = sandbox.ok(&["tail", "last", "--output-format", "stream-json"]);
     assert_eq!(sandbox.ok(&["tail", "last", "--output-format", "stream-json"]), tail, "twice");

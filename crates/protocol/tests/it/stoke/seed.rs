@@ -1,7 +1,6 @@
 //! The twelve events of the STOKE protocol.
 
 use r1_event::Payload;
-use r1_event::payload::RunStarted;
 use r1_protocol::registry::{self, EventType, Presence};
 use r1_protocol::stoke::Options;
 use r1_protocol::{data, example};
@@ -16,7 +15,7 @@ fn rows() -> impl Iterator<Item = &'static EventType> {
 /// The line of one event with this data.
 fn line(type_name: &str, data: &data::Object) -> (String, Value) {
     let event = Payload::Typed(data::typed(type_name, &Value::Object(data.clone())));
-    let lines = projected(&log([Payload::RunStarted(Box::new(RunStarted::default())), event]), Options::default());
+    let lines = projected(&log([Payload::RunStarted(Box::default()), event]), Options::default());
     assert_eq!(lines[1].len(), 1, "{type_name}");
     (text(&lines[1..]), value(&lines[1][0]))
 }
