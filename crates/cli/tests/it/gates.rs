@@ -77,7 +77,9 @@ fn stoke_24_missing_broken_and_malformed_presets_exit_with_2() {
     let sandbox = project();
     sandbox.r1(&["gate", "show", "--gates", "./none.yaml"]).fails(2, "there are no gates in");
     fs::write(sandbox.path("broken.yaml"), "gates: [").unwrap();
-    sandbox.r1(&["gate", "show", "--gates", "broken.yaml"]).fails(2, "is not YAML");
+    let broken = sandbox.r1(&["gate", "show", "--gates", "broken.yaml"]);
+    broken.fails(2, "broken.yaml is not YAML: ").fails(2, "line 1");
+    assert!(!broken.stderr.contains("\\n"), "{}", broken.stderr);
     fs::write(sandbox.path("odd.yaml"), "gates: []").unwrap();
     sandbox.r1(&["gate", "run", "--gates", "odd.yaml"]).fails(2, "is no preset of gates");
     sandbox.r1(&["gate", "show", "--gates", "house"]).fails(2, "there is no preset `house`");
@@ -126,4 +128,26 @@ fn stoke_23_a_criterion_given_on_the_command_line_counts_as_a_test() {
     assert_eq!(sandbox.r1_in_world(&["gate", "run", "tests"]).code, 3);
     assert_eq!(sandbox.r1_in_world(&["gate", "run", "review"]).code, 3);
     sandbox.r1_in_world(&["gate", "run", "review", "--reviewer", "gpt"]).fails(2, "names no model");
+}
+
+/// A receipt of a task that went as far as PLAN, and the key that signed it.
+const RECEIPT: &[u8] = include_bytes!("../../../receipt/tests/fixtures/vector_b.receipt.json");
+const KEY: &str = r#"{"crv":"Ed25519","kty":"OKP","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#;
+
+#[test]
+fn stoke_24_a_verifier_demands_the_gates_of_a_preset_of_its_own() {
+    let sandbox = Sandbox::new();
+    fs::write(sandbox.path("task.receipt.json"), RECEIPT).unwrap();
+    fs::write(sandbox.path("key.json"), KEY).unwrap();
+    let verify =
+        |gates: &str| sandbox.r1(&["receipt", "verify", "task.receipt.json", "--key", "key.json", "--gates", gates]);
+    assert_eq!(verify("strict").code, 0, "{}", verify("strict").stdout);
+    fs::write(sandbox.path("own.yaml"), OWN).unwrap();
+    assert_eq!(verify("own.yaml").code, 0);
+    fs::write(sandbox.path("own.yaml"), OWN.replace("at: [VERIFY.exit]", "at: [PLAN.entry]")).unwrap();
+    let unmet = verify("own.yaml");
+    assert_eq!((unmet.code, unmet.stdout.lines().next()), (1, Some("receipt verify: INVALID gate_policy_unmet")));
+    fs::write(sandbox.path("own.yaml"), "gates: []").unwrap();
+    verify("own.yaml").fails(2, "is no preset of gates");
+    verify("none.yaml").fails(2, "there are no gates in");
 }

@@ -31,10 +31,10 @@ pub(super) fn files(workspace: &Path, output: &str) -> BTreeSet<String> {
     let mut files = BTreeSet::new();
     let mut heading = None;
     for line in output.lines() {
-        if let Some(found) = patterns.place.captures(line) {
-            files.extend(inside(workspace, &found[1]));
-        } else if patterns.below.is_match(line) {
+        if patterns.below.is_match(line) {
             files.extend(heading.clone());
+        } else if let Some(found) = patterns.place.captures(line) {
+            files.extend(inside(workspace, &found[1]));
         } else {
             heading = inside(workspace, line.trim());
         }

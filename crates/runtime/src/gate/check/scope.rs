@@ -103,7 +103,7 @@ mod tests {
         assert!(protects(".env*", ".env.local") && protects(".env*", "app/.env"));
         assert!(protects("CLAUDE.md", "CLAUDE.md") && !protects("CLAUDE.md", "docs/CLAUDE.md.txt"));
         assert!(protects("src/**", "src/a/b.rs") && protects("/src", "src/a.rs") && !protects("/src", "lib/src/a.rs"));
-        assert!(pattern_error("src/[").is_some() && pattern_error("src/").is_none());
+        assert!(pattern_error("src/[b-a]").is_some() && pattern_error("src/").is_none());
     }
 
     #[test]

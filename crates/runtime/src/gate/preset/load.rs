@@ -6,6 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use serde_saphyr::NonFiniteFloatPolicy;
 
 use super::file::File;
 use super::{Preset, PresetError};
@@ -95,7 +96,13 @@ impl Preset {
         let bad_shape = |why: String| PresetError::BadShape { path: path.to_owned(), why };
         let text = std::str::from_utf8(bytes).map_err(|err| bad_yaml(err.to_string()))?;
         // In two steps, so that what is no YAML and what is no preset are told apart.
-        let value: Value = serde_saphyr::from_str(text).map_err(|err| bad_yaml(err.to_string()))?;
+        let options = serde_saphyr::options! {
+            with_snippet: false,
+            // It is YAML; that it is no number of a preset is told below.
+            non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        };
+        let value = serde_saphyr::from_str_with_options::<Value>(text, options);
+        let value = value.map_err(|err| bad_yaml(err.to_string()))?;
         let file: File = serde_path_to_error::deserialize(value).map_err(|err| match err.path().to_string() {
             root if root == "." => bad_shape(err.into_inner().to_string()),
             place => bad_shape(format!("`{place}`: {}", err.into_inner())),

@@ -120,7 +120,7 @@ fn stoke_24_what_is_no_preset_is_refused_and_says_why() {
         (OWN.replace("timeout_s: 0.5", "time: 1"), "unknown field `time`"),
         (OWN.replace("blocker: true", "blocker: 1"), "gates[0].blocker"),
         (OWN.replace("when_not_applicable: escalate", "when_not_applicable: block"), "unknown variant `block`"),
-        (OWN.replace("allow: [src/]", "allow: [\"src/[\"]"), "`src/[` is no pattern"),
+        (OWN.replace("allow: [src/]", "allow: [\"src/[b-a]\"]"), "`src/[b-a]` is no pattern"),
         (OWN.replace("id: smoke", "id: composite"), "under `composite`"),
         (OWN.replace("id: smoke", "id: Smoke/x"), "no name for a gate"),
         (OWN.replace("{id: scope,", "{id: scope, command: x,"), "runs no command"),
