@@ -139,9 +139,8 @@ fn stoke_24_a_verifier_demands_the_gates_of_a_preset_of_its_own() {
     let sandbox = Sandbox::new();
     fs::write(sandbox.path("task.receipt.json"), RECEIPT).unwrap();
     fs::write(sandbox.path("key.json"), KEY).unwrap();
-    let verify = |gates: &str| {
-        sandbox.r1(&["receipt", "verify", "task.receipt.json", "--key", "key.json", "--gates", gates])
-    };
+    let verify =
+        |gates: &str| sandbox.r1(&["receipt", "verify", "task.receipt.json", "--key", "key.json", "--gates", gates]);
     assert_eq!(verify("strict").code, 0, "{}", verify("strict").stdout);
     fs::write(sandbox.path("own.yaml"), OWN).unwrap();
     assert_eq!(verify("own.yaml").code, 0);

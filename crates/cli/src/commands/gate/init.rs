@@ -28,9 +28,14 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit, CliError> {
+    let mut wrote = false;
     for Prepared { path, is_new } in gate::prepare(&project(&args.workspace)?, &args.preset)? {
         let path = visible(&path.display().to_string());
+        wrote |= is_new;
         output::note(&if is_new { format!("wrote {path}") } else { format!("{path} is there already; left as it is") });
+    }
+    if wrote {
+        output::note("commit them: from then on no task may change them");
     }
     Ok(Exit::Ok)
 }

@@ -34,7 +34,7 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
             if allowed.contains(&hash) { known.push(entry) } else { found.push(entry) }
         }
     }
-    let mut evidence = format!("{} findings, {} allowed by {ALLOWED}\n", found.len(), known.len());
+    let mut evidence = format!("findings: {}, allowed by {ALLOWED}: {}\n", found.len(), known.len());
     evidence.extend(found.iter().map(String::as_str));
     evidence.extend(known.iter().map(|entry| format!("allowed: {entry}")));
     Ok(Found::score(if found.is_empty() { 1000 } else { 0 }, Reason::Finding, evidence))

@@ -86,7 +86,7 @@ async fn ask(question: &Question<'_>, program: &Program, files: &[&str], tally: 
         return Err(format!("`{}` did not get through the files\n{}", program.name, ran.evidence()));
     }
     if ran.stdout.trim() == "absent" {
-        tally.skipped.extend(files.iter().map(|path| (*path).to_owned()));
+        tally.skipped.extend(files.iter().map(|path| format!("{path} (`{}` does not work here)", program.name)));
         return Ok(());
     }
     let codes: Vec<i32> = ran.stdout.lines().filter_map(|line| line.parse().ok()).collect();

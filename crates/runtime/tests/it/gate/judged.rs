@@ -114,7 +114,7 @@ async fn stoke_23_secrets_are_found_in_what_is_new() {
     project.write(".stoke/secrets.allow", &format!("# made up\n{hash} an example\n"));
     let allowed = project.outcome(gate_id::SECRETS, None).await;
     assert_eq!((said(&allowed), allowed.score), ("allow passed".into(), Some(1000)));
-    assert!(allowed.evidence.contains("1 allowed"), "{}", allowed.evidence);
+    assert!(allowed.evidence.contains("findings: 0, allowed by .stoke/secrets.allow: 1"), "{}", allowed.evidence);
 
     project.context.commit_message = Some(format!("use {TOKEN}"));
     assert_eq!(project.said(gate_id::SECRETS, None).await, "block finding");

@@ -54,7 +54,7 @@ async fn stoke_25_an_agent_an_mcp_client_and_a_recorder_cannot_override() {
         None,
     ];
     for actor in strangers {
-        let caller = Caller { actor, note: None };
+        let caller = Caller { actor, ..Caller::default() };
         let overrule = Command::Override { decision: "asks".into(), reason: "let me".into() };
         let retry = answer(&id, Decision::Approve, "", Some(json!({ "action": "retry" })));
         for asked in [overrule, answer(&id, Decision::Approve, "let me", None), retry] {
