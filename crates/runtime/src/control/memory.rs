@@ -12,6 +12,7 @@ use r1_store::{PageLimit, SharedStore, StoreError};
 use super::caller::{Caller, Effect};
 use super::command::{CommandError, command};
 use super::operator::{self, About, OperatorError, OperatorRun};
+use super::task::Kin;
 use crate::agent::RunState;
 use crate::agent::command::{Command, Recorded, Refusal, with_actor};
 use crate::emit::Emission;
@@ -255,7 +256,7 @@ async fn identify(
     record(engine, About::Workspace(workspace.to_owned()), format!("{verb} L0 `{key}`"), vec![event], caller).await
 }
 
-/// Writes to the memory of an open task, in the log of its run.
+/// Writes to the memory of an open task, in the log of the run that is not over: `run`, or one that came after it.
 async fn write(
     engine: &Engine,
     run: &RunId,
@@ -268,10 +269,12 @@ async fn write(
         Some(value) => Some(hold(engine.store(), value).await?),
         None => None,
     };
+    let mut run = run.clone();
     loop {
-        let state = load(engine.store(), run).await?;
+        let state = load(engine.store(), &run).await?;
         if state.terminal.is_some() {
-            return Err(OperateError::ReadOnly { run: run.clone() });
+            run = open_run(engine.store(), &state).await?.ok_or(OperateError::ReadOnly { run })?;
+            continue;
         }
         let old = match state.memory.get(tier, key) {
             Some(entry) => Some(fetch(engine.store(), &entry.held).await?),
@@ -281,16 +284,21 @@ async fn write(
         let access = Access { tier, key, by: &MemoryBy::Operator, call_id: None };
         let event = write_event(access, old.as_ref(), value, held.as_ref());
         let events = Recorded::of(event).into_iter().collect();
-        match command(engine, run, Command::Record { events }, caller).await {
+        match command(engine, &run, Command::Record { events }, caller).await {
             Ok(answer) => return Ok(answer.effect),
             // The agent was faster: what is under the key now is looked at again.
-            Err(CommandError::Refused(Refusal::MemoryMoved)) => {}
-            Err(CommandError::Refused(Refusal::Ended | Refusal::Recorded)) => {
-                return Err(OperateError::ReadOnly { run: run.clone() });
-            }
+            Err(CommandError::Refused(Refusal::MemoryMoved | Refusal::Ended)) => {}
+            Err(CommandError::Refused(Refusal::Recorded)) => return Err(OperateError::ReadOnly { run }),
             Err(err) => return Err(err.into()),
         }
     }
+}
+
+/// The run of the same task that is not over.
+async fn open_run(store: &SharedStore, ended: &RunState) -> Result<Option<RunId>, StoreError> {
+    let Some(task_id) = &ended.task_id else { return Ok(None) };
+    let kin = Kin::of(store, task_id).await?;
+    Ok(kin.open().map(|open| open.run.clone()).filter(|open| *open != ended.run))
 }
 
 async fn record(

@@ -8,11 +8,15 @@ use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::{Command, Recorded};
 use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
+use r1_runtime::control::go_on::{Changes, resume};
 use r1_runtime::control::memory::{self, OperateError, Owner};
 use r1_runtime::control::receipt::{self, Request};
+use r1_runtime::control::redact;
+use r1_runtime::engine::Claim;
 use r1_runtime::memory::{Held, MemoryError, Tier, Value, diff_hash, fingerprint};
 use r1_runtime::source::Progress;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::stage::Stage;
 
@@ -303,4 +307,55 @@ async fn memory_of_one_workspace_is_not_that_of_another() {
     for (owner, tier) in [(&other, Tier::L1), (&Owner::Run("run_x".parse().unwrap()), Tier::L3)] {
         assert!(memory::list(&stage.store, owner, tier, "").await.is_err());
     }
+}
+
+#[tokio::test]
+async fn what_a_log_tells_is_remembered_by_whoever_goes_on() {
+    let stage = Stage::new();
+    let scenario = r#"
+turns:
+  - tool_calls: [{ id: a, tool: memory_put, input: { tier: L1, key: k, value: kept } }]
+  - tool_calls: [{ id: b, tool: wait }]
+  - tool_calls: [{ id: c, tool: memory_get, input: { tier: L1, key: k } }]
+  - text: done
+"#;
+    let run = stage.create(stage.new_run(scenario)).await;
+    let work = stage.start(&run);
+    stage.world.begun.notified().await;
+    work.abort();
+    assert!(work.await.unwrap_err().is_cancelled());
+    stage.expire(&run).await;
+    stage.successor().work(&run, Claim::default(), CancellationToken::new()).await.unwrap();
+    stage.check(&run).await;
+    holds_in_a_receipt(&stage, &run).await;
+    assert_eq!(result(&stage, &run, "c").await["value"], "kept");
+
+    // A new run that goes on from it knows it too, and what an operator says to the old one is told to the new one.
+    let caller = Caller::default();
+    let changes = Changes { message: Some("go on".into()), ..Changes::default() };
+    let next = resume(&stage.engine, &run, changes, &caller).await.unwrap();
+    assert_eq!(stage.state(&next).await.memory.entries(Tier::L1).len(), 1);
+    let owner = Owner::Run(run);
+    let wrote = memory::set(&stage.engine, &owner, Tier::L1, Some("k"), text("new"), None, &operator()).await.unwrap();
+    assert_eq!(wrote.effect.run_id, next.as_str());
+}
+
+#[tokio::test]
+async fn what_is_erased_from_a_log_is_no_longer_known() {
+    let stage = Stage::new();
+    let (me, owner) = (operator(), here(&stage));
+    let wrote = memory::set(&stage.engine, &owner, Tier::L3, None, text("private"), None, &me).await.unwrap();
+    let request = redact::Request {
+        run: wrote.effect.run_id.parse().unwrap(),
+        seqs: vec![r1_event::Seq::new(wrote.effect.seq).unwrap()],
+        by: "operator:tester".into(),
+        reason: "private".into(),
+    };
+    redact::redact(&stage.store, &request, "r1-test", None, r1_runtime::world::now()).await.unwrap();
+    assert_eq!(memory::get(&stage.engine, &owner, Tier::L3, &wrote.key, &me).await.unwrap(), None);
+    assert_eq!(memory::list(&stage.store, &owner, Tier::L3, "").await.unwrap(), []);
+    // Whoever learns it again stores it again.
+    memory::set(&stage.engine, &owner, Tier::L3, None, text("private"), None, &me).await.unwrap();
+    let read = memory::get(&stage.engine, &owner, Tier::L3, &wrote.key, &me).await.unwrap();
+    assert_eq!(read.map(|read| read.value), Some(text("private")));
 }
