@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn entry() -> Entry {
-        Entry::new(&key().public(), Scope::Agent, "agent:test", 1_777_000_000)
+        Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000)
     }
 
     #[test]

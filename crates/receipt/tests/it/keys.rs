@@ -10,7 +10,7 @@ use crate::sample::{full, key};
 const END: i64 = 1_777_000_000;
 
 fn verdict(bytes: &[u8], change: impl FnOnce(&mut Entry), options: Options<'_>) -> String {
-    let mut entry = Entry::new(&key().public(), Scope::Team, "team:parser", END);
+    let mut entry = Entry::new(key().public(), Scope::Team, "team:parser", END);
     change(&mut entry);
     let keys = [KnownKey::of_entry(entry).unwrap()];
     verify(bytes, &Options { keys: &keys, ..options }).verdict().to_string()
@@ -62,7 +62,7 @@ fn stoke_20_without_a_run_no_date_is_checked_and_any_revocation_counts() {
     assert_eq!(verdict(&unbound, late, Options::default()), "INCOMPLETE run_unbound");
     let retired = |entry: &mut Entry| entry.revocation = revoked(END + 1_000, RevocationReason::Retired);
     assert_eq!(verdict(&unbound, retired, Options::default()), "UNTRUSTED key_revoked");
-    let keys = [KnownKey::of_entry(Entry::new(&key().public(), Scope::Team, "team:parser", END)).unwrap()];
+    let keys = [KnownKey::of_entry(Entry::new(key().public(), Scope::Team, "team:parser", END)).unwrap()];
     let report = verify(&unbound, &Options { keys: &keys, ..Options::default() });
     assert!(report.warnings[0].contains("dates were not checked"));
 }

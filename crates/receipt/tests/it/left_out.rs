@@ -30,8 +30,11 @@ fn sign(records: &[Record], side_records: &[SideRecord], notes: Notes) -> (Signe
     (make().sign(&key(), Withhold::default()).unwrap(), make())
 }
 
+/// An event to erase: its seq, its turn, its call and attempt.
+type Target<'a> = (u64, Option<&'a str>, Option<(&'a str, u32)>);
+
 /// Erases payloads as `r1 redact` does, and makes the receipt anew.
-fn erase(log: &Log, targets: &[(u64, Option<&str>, Option<(&str, u32)>)]) -> (Signed, Builder) {
+fn erase(log: &Log, targets: &[Target<'_>]) -> (Signed, Builder) {
     let mut after = Notes::default();
     for (seq, turn, call) in targets {
         let (call_id, attempt) = call.map_or((None, None), |(id, attempt)| (Some(id.to_owned()), Some(attempt)));

@@ -31,7 +31,7 @@ fn nested(depth: usize) -> Json {
 }
 
 fn entry(change: impl FnOnce(&mut Entry)) -> Vec<KnownKey> {
-    let mut entry = Entry::new(&key().public(), Scope::Agent, "agent:test", 1_777_000_000);
+    let mut entry = Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000);
     change(&mut entry);
     vec![KnownKey::of_entry(entry).unwrap()]
 }

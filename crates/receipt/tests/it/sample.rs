@@ -268,8 +268,8 @@ pub(crate) fn decision_id(records: &[Record]) -> String {
     let mut graph = r1_receipt::Graph::default();
     let steps: Vec<_> = records.iter().map(|record| graph.push(record)).collect();
     let nodes = steps.iter().flat_map(|step| &step.nodes);
-    let decisions = nodes.filter(|node| node.node_type() == r1_receipt::NodeType::GateDecision);
-    decisions.last().unwrap().id().to_string()
+    let mut decisions = nodes.filter(|node| node.node_type() == r1_receipt::NodeType::GateDecision);
+    decisions.next_back().unwrap().id().to_string()
 }
 
 /// A log as chance has it, whose receipt is sound.
