@@ -10,6 +10,7 @@ mod keys;
 mod left_out;
 mod limits;
 mod logs;
+mod phases;
 mod reasons;
 mod sample;
 mod standards;
