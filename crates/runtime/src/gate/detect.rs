@@ -93,26 +93,21 @@ mod told_from_files {
 
     #[test]
     fn a_project_shows_how_it_is_tested_and_linted() {
-        let cases: [(&[(&str, &str)], Option<&str>, Option<&str>); 6] = [
-            (&[("Cargo.toml", "")], Some("cargo test"), Some("cargo clippy --all-targets --message-format=short")),
-            (&[("go.mod", "")], Some("go test ./..."), Some("go vet ./...")),
-            (
-                &[("package.json", r#"{"scripts":{"test":"jest","lint":"eslint ."}}"#), ("pnpm-lock.yaml", "")],
-                Some("pnpm run test"),
-                Some("pnpm run lint"),
-            ),
-            (&[("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#)], None, None),
-            (
-                &[("pyproject.toml", "[tool.ruff]\n[tool.pytest.ini_options]")],
-                Some("python3 -m pytest"),
-                Some("ruff check --output-format=concise ."),
-            ),
-            (&[("Makefile", "test: all\n\tx\ntests:\n")], Some("make test"), None),
-        ];
-        for (files, test, lint_command) in cases {
+        let shows = |files: &[(&str, &str)]| {
             let dir = project(files);
-            assert_eq!(tests(dir.path()).as_deref(), test, "{files:?}");
-            assert_eq!(lint(dir.path()).as_deref(), lint_command, "{files:?}");
-        }
+            (tests(dir.path()).unwrap_or_default(), lint(dir.path()).unwrap_or_default())
+        };
+        let both = |tests: &str, lint: &str| (tests.to_owned(), lint.to_owned());
+        let clippy = "cargo clippy --all-targets --message-format=short";
+        assert_eq!(shows(&[("Cargo.toml", "")]), both("cargo test", clippy));
+        assert_eq!(shows(&[("go.mod", "")]), both("go test ./...", "go vet ./..."));
+        let scripts = r#"{"scripts":{"test":"jest","lint":"eslint ."}}"#;
+        let pnpm = [("package.json", scripts), ("pnpm-lock.yaml", "")];
+        assert_eq!(shows(&pnpm), both("pnpm run test", "pnpm run lint"));
+        let untouched = r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#;
+        assert_eq!(shows(&[("package.json", untouched)]), both("", ""));
+        let python = [("pyproject.toml", "[tool.ruff]\n[tool.pytest.ini_options]")];
+        assert_eq!(shows(&python), both("python3 -m pytest", "ruff check --output-format=concise ."));
+        assert_eq!(shows(&[("Makefile", "test: all\n\tx\ntests:\n")]), both("make test", ""));
     }
 }

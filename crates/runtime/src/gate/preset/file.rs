@@ -280,7 +280,7 @@ impl<'de> Deserialize<'de> for Thousandths {
 
 impl Serialize for Thousandths {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0 % 1000 == 0 {
+        if self.0.is_multiple_of(1000) {
             return serializer.serialize_u64(self.0 / 1000);
         }
         // The nearest number of the machine is read back as these decimals: there are at most 15 digits.

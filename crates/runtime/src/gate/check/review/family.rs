@@ -17,8 +17,8 @@ pub(super) fn family<'a>(provider: &'a str, model: &str) -> &'a str {
     let model = model.to_ascii_lowercase();
     let mut words = model.split(|char: char| !char.is_ascii_alphanumeric());
     let lineage = words.find_map(|word| {
-        let begins = |name: &&str| word.strip_prefix(*name).is_some_and(|rest| fits(name, rest));
-        LINEAGES.iter().find(|(_, names)| names.iter().any(|name| begins(&name)))
+        let begins = |name: &str| word.strip_prefix(name).is_some_and(|rest| fits(name, rest));
+        LINEAGES.iter().find(|(_, names)| names.iter().any(|name| begins(name)))
     });
     lineage.map_or(provider, |(family, _)| family)
 }
