@@ -130,9 +130,8 @@ impl Desk {
         }
         let answer = |decision, scope| Reply::Answer(Box::new(resolve(request, decision, "", scope, None)));
         let (word, comment) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let with_comment = |decision| {
-            Reply::Answer(Box::new(resolve(request, decision, comment.trim(), Scope::Once, None)))
-        };
+        let with_comment =
+            |decision| Reply::Answer(Box::new(resolve(request, decision, comment.trim(), Scope::Once, None)));
         Some(match word.to_lowercase().as_str() {
             "r" | "retry" if is_gate => {
                 let again = Some(serde_json::json!({ "action": "retry" }));

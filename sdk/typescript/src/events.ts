@@ -1185,6 +1185,7 @@ export interface GateDecision extends Common {
   evidence_hash?: string;
   command?: string;
   exit_code?: number;
+  excluded?: string[];
 }
 
 /** `gate.override`: A person overrode a gate. */

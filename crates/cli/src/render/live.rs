@@ -166,79 +166,78 @@ impl Live {
         use data::{
             ApprovalRequested, ApprovalResolved, ApprovalTimedOut, AssistantTextComplete, AssistantTextDelta,
             AssistantThinkingDelta, AssistantToolCallProposed, CostBudgetWarning, ErrorToolUnavailable, ErrorUpstream,
-            GapRunDisconnected, GateDecision, GateOverride, PhaseTransition, PhaseTransitionRefused, PolicyToolAllowed, PolicyToolBlocked, ToolEditProposed, ToolFileWriteProposed,
-            ToolGlobCompleted, ToolGrepCompleted, ToolMultiEditProposed, ToolShellCommand, ToolShellExited,
-            ToolShellOutputChunk, ToolTodoWriteUpdated,
+            GapRunDisconnected, GateDecision, GateOverride, PhaseTransition, PhaseTransitionRefused, PolicyToolAllowed,
+            PolicyToolBlocked, ToolEditProposed, ToolFileWriteProposed, ToolGlobCompleted, ToolGrepCompleted,
+            ToolMultiEditProposed, ToolShellCommand, ToolShellExited, ToolShellOutputChunk, ToolTodoWriteUpdated,
         };
-        let known =
-            match event.r#type.as_str() {
-                AssistantTextDelta::TYPE => {
-                    read(event).map(|delta: AssistantTextDelta| self.delta(delta.block_index, &delta.delta))
+        let known = match event.r#type.as_str() {
+            AssistantTextDelta::TYPE => {
+                read(event).map(|delta: AssistantTextDelta| self.delta(delta.block_index, &delta.delta))
+            }
+            AssistantTextComplete::TYPE => read(event).map(|block| self.block(&block)),
+            AssistantThinkingDelta::TYPE => Some(()),
+            AssistantToolCallProposed::TYPE => read(event).map(|call| self.proposed(call)),
+            ApprovalRequested::TYPE => read(event).map(|request| self.asked(&request)),
+            ApprovalResolved::TYPE => read(event).map(|answer| self.answered(&answer)),
+            ApprovalTimedOut::TYPE => read(event).map(|lapsed: ApprovalTimedOut| {
+                self.notice(NOTICE, &format!("nobody answered within {}", duration(lapsed.after_seconds * 1000)));
+            }),
+            PolicyToolBlocked::TYPE => read(event).map(|blocked: PolicyToolBlocked| self.blocked(&blocked)),
+            PolicyToolAllowed::TYPE => read(event).map(|allowed: PolicyToolAllowed| {
+                if let Some(call) = self.calls.get_mut(&allowed.tool_call_id) {
+                    call.allowed_by = Some(one_line(&allowed.reason, 60));
                 }
-                AssistantTextComplete::TYPE => read(event).map(|block| self.block(&block)),
-                AssistantThinkingDelta::TYPE => Some(()),
-                AssistantToolCallProposed::TYPE => read(event).map(|call| self.proposed(call)),
-                ApprovalRequested::TYPE => read(event).map(|request| self.asked(&request)),
-                ApprovalResolved::TYPE => read(event).map(|answer| self.answered(&answer)),
-                ApprovalTimedOut::TYPE => read(event).map(|lapsed: ApprovalTimedOut| {
-                    self.notice(NOTICE, &format!("nobody answered within {}", duration(lapsed.after_seconds * 1000)));
-                }),
-                PolicyToolBlocked::TYPE => read(event).map(|blocked: PolicyToolBlocked| self.blocked(&blocked)),
-                PolicyToolAllowed::TYPE => read(event).map(|allowed: PolicyToolAllowed| {
-                    if let Some(call) = self.calls.get_mut(&allowed.tool_call_id) {
-                        call.allowed_by = Some(one_line(&allowed.reason, 60));
-                    }
-                }),
-                ToolShellCommand::TYPE => read(event).map(|command: ToolShellCommand| {
-                    if let Some(call) = self.calls.get_mut(&command.tool_call_id) {
-                        call.sandbox = Some(command.sandbox_layer);
-                    }
-                }),
-                ToolShellOutputChunk::TYPE => read(event).map(|chunk: ToolShellOutputChunk| {
-                    let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
-                    if let Some(call) = self.calls.get_mut(&chunk.tool_call_id) {
-                        call.chunk(&chunk, max, &mut self.page);
-                    }
-                }),
-                ToolShellExited::TYPE => read(event).map(|exited: ToolShellExited| {
-                    let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
-                    if let Some(call) = self.calls.get_mut(&exited.tool_call_id) {
-                        call.exited(exited, max, &mut self.page);
-                    }
-                }),
-                ToolEditProposed::TYPE => {
-                    read(event).map(|edit: ToolEditProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }),
+            ToolShellCommand::TYPE => read(event).map(|command: ToolShellCommand| {
+                if let Some(call) = self.calls.get_mut(&command.tool_call_id) {
+                    call.sandbox = Some(command.sandbox_layer);
                 }
-                ToolFileWriteProposed::TYPE => read(event)
-                    .map(|edit: ToolFileWriteProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id])),
-                ToolMultiEditProposed::TYPE => read(event)
-                    .map(|edit: ToolMultiEditProposed| self.edit(&edit.tool_call_id, &edit.patch_artifact_ids)),
-                ToolGlobCompleted::TYPE => read(event)
-                    .map(|found: ToolGlobCompleted| self.found(&found.tool_call_id, &found.matches, found.match_count)),
-                ToolGrepCompleted::TYPE => read(event).map(|found: ToolGrepCompleted| {
-                    let line = |hit: &data::GrepMatch| format!("{}:{}: {}", hit.path, hit.line, hit.text.trim());
-                    let lines: Vec<_> = found.matches.iter().take(MATCHES).map(line).collect();
-                    self.found(&found.tool_call_id, &lines, found.match_count);
-                }),
-                ToolTodoWriteUpdated::TYPE => read(event).map(|list| self.todos(&list)),
-                GateDecision::TYPE => read(event).map(|decision: GateDecision| {
-                    self.finish_flow();
-                    self.gates.decided(&decision, self.look.verbose, &mut self.page);
-                }),
-                GateOverride::TYPE => {
-                    read(event).map(|given: GateOverride| self.gates.overridden(&given, &mut self.page))
+            }),
+            ToolShellOutputChunk::TYPE => read(event).map(|chunk: ToolShellOutputChunk| {
+                let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
+                if let Some(call) = self.calls.get_mut(&chunk.tool_call_id) {
+                    call.chunk(&chunk, max, &mut self.page);
                 }
-                PhaseTransition::TYPE => read(event).map(|step| gate::went_on(&step, &mut self.page)),
-                PhaseTransitionRefused::TYPE => read(event).map(|step| gate::refused(&step, &mut self.page)),
-                CostBudgetWarning::TYPE => read(event).map(|warning| self.budget_warning(&warning)),
-                ErrorUpstream::TYPE => read(event).map(|error| self.upstream(&error)),
-                ErrorToolUnavailable::TYPE => read(event).map(|error: ErrorToolUnavailable| {
-                    self.notice(NOTICE, &format!("{} is not available: {}", error.tool_name, error.reason));
-                }),
-                GapRunDisconnected::TYPE => read(event)
-                    .map(|_: GapRunDisconnected| self.notice(NOTICE, "the process that worked on this run is gone")),
-                _ => None,
-            };
+            }),
+            ToolShellExited::TYPE => read(event).map(|exited: ToolShellExited| {
+                let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
+                if let Some(call) = self.calls.get_mut(&exited.tool_call_id) {
+                    call.exited(exited, max, &mut self.page);
+                }
+            }),
+            ToolEditProposed::TYPE => {
+                read(event).map(|edit: ToolEditProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }
+            ToolFileWriteProposed::TYPE => {
+                read(event).map(|edit: ToolFileWriteProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }
+            ToolMultiEditProposed::TYPE => {
+                read(event).map(|edit: ToolMultiEditProposed| self.edit(&edit.tool_call_id, &edit.patch_artifact_ids))
+            }
+            ToolGlobCompleted::TYPE => read(event)
+                .map(|found: ToolGlobCompleted| self.found(&found.tool_call_id, &found.matches, found.match_count)),
+            ToolGrepCompleted::TYPE => read(event).map(|found: ToolGrepCompleted| {
+                let line = |hit: &data::GrepMatch| format!("{}:{}: {}", hit.path, hit.line, hit.text.trim());
+                let lines: Vec<_> = found.matches.iter().take(MATCHES).map(line).collect();
+                self.found(&found.tool_call_id, &lines, found.match_count);
+            }),
+            ToolTodoWriteUpdated::TYPE => read(event).map(|list| self.todos(&list)),
+            GateDecision::TYPE => read(event).map(|decision: GateDecision| {
+                self.finish_flow();
+                self.gates.decided(&decision, self.look.verbose, &mut self.page);
+            }),
+            GateOverride::TYPE => read(event).map(|given: GateOverride| self.gates.overridden(&given, &mut self.page)),
+            PhaseTransition::TYPE => read(event).map(|step| gate::went_on(&step, &mut self.page)),
+            PhaseTransitionRefused::TYPE => read(event).map(|step| gate::refused(&step, &mut self.page)),
+            CostBudgetWarning::TYPE => read(event).map(|warning| self.budget_warning(&warning)),
+            ErrorUpstream::TYPE => read(event).map(|error| self.upstream(&error)),
+            ErrorToolUnavailable::TYPE => read(event).map(|error: ErrorToolUnavailable| {
+                self.notice(NOTICE, &format!("{} is not available: {}", error.tool_name, error.reason));
+            }),
+            GapRunDisconnected::TYPE => read(event)
+                .map(|_: GapRunDisconnected| self.notice(NOTICE, "the process that worked on this run is gone")),
+            _ => None,
+        };
         if known.is_none() {
             self.unknown(payload);
         }

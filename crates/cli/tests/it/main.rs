@@ -13,10 +13,10 @@ mod gates;
 mod house_keeping;
 mod looking;
 mod patching;
-mod phases;
 #[path = "../../../store/tests/it/pg_server.rs"]
 #[expect(dead_code, reason = "other tests restart their server")]
 mod pg_server;
+mod phases;
 mod postgres_cluster;
 mod proofs;
 mod receipt;

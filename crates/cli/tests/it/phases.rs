@@ -33,7 +33,8 @@ fn git(directory: &Path, args: &[&str]) -> String {
 }
 
 fn run(sandbox: &Sandbox, scenario: &Path, more: &[&str]) -> Outcome {
-    let args = ["run", "greet the world", "-C", "project", "--phases", "--approve", "full", "--scenario", text(scenario)];
+    let args =
+        ["run", "greet the world", "-C", "project", "--phases", "--approve", "full", "--scenario", text(scenario)];
     sandbox.r1_in_world(&[&args, more].concat())
 }
 
@@ -107,9 +108,11 @@ async fn stoke_25_an_override_shows_in_the_verified_receipt_with_name_and_reason
 fn wrong_gates_are_told_before_anything_is_made() {
     let sandbox = project();
     fs::write(sandbox.path("short.yaml"), "turns: []").unwrap();
-    for (name, content, word) in
-        [("none.yaml", None, "there are no gates"), ("bad.yaml", Some("a: ["), "not YAML"), ("odd.yaml", Some("a: 1"), "no preset")]
-    {
+    for (name, content, word) in [
+        ("none.yaml", None, "there are no gates"),
+        ("bad.yaml", Some("a: ["), "not YAML"),
+        ("odd.yaml", Some("a: 1"), "no preset"),
+    ] {
         let path = sandbox.path(name);
         content.into_iter().for_each(|content| fs::write(&path, content).unwrap());
         let Outcome { code, stderr, .. } = run(&sandbox, &sandbox.path("short.yaml"), &["--gates", text(&path)]);

@@ -30,7 +30,8 @@ impl<'a> LogEvent<'a> {
         match record.version()? {
             Version::V2 => {
                 let header = record.header().ok()?;
-                let payload = record.payload.as_ref().and_then(|bytes| Payload::decode(header.kind, bytes).ok()).map(Cow::Owned);
+                let payload =
+                    record.payload.as_ref().and_then(|bytes| Payload::decode(header.kind, bytes).ok()).map(Cow::Owned);
                 let (run_id, seq, at, kind) = (header.run_id, header.seq.get(), header.ts.0, header.kind);
                 Some(Self { run_id, seq, at, kind, is_v1: false, bytes, payload })
             }

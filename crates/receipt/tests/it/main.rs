@@ -11,6 +11,7 @@ mod keys;
 mod left_out;
 mod limits;
 mod logs;
+mod phases;
 mod reasons;
 mod sample;
 mod standards;

@@ -107,7 +107,7 @@ impl RunState {
             return None;
         }
         match self.next_of_phases() {
-            Next::Write(event) => return Some(event),
+            Next::Write(event) => return Some(*event),
             Next::Wait => return None,
             Next::Model => {}
         }

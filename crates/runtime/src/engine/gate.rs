@@ -67,7 +67,9 @@ impl Job {
             },
             goal: state.goal.clone(),
             declared: phases.declared().to_vec(),
-            criteria: criteria.map(|(command, n)| Criterion { id: format!("ac-{n}"), command: command.clone() }).collect(),
+            criteria: criteria
+                .map(|(command, n)| Criterion { id: format!("ac-{n}"), command: command.clone() })
+                .collect(),
             author: ModelName { provider: state.provider.clone(), model: state.model.clone() },
             reviewer: reviewer(engine, plan),
             earlier: phases.earlier().to_vec(),

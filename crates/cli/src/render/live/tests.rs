@@ -1,8 +1,8 @@
 use r1_event::payload;
 use r1_protocol::data::{
     ApprovalRequested, ApprovalResolved, AssistantTextComplete, AssistantTextDelta, AssistantToolCallProposed,
-    CostBudgetWarning, ErrorUpstream, GapRunDisconnected, GrepMatch, PolicyToolBlocked, Todo, ToolEditProposed,
-    ToolGrepCompleted, ToolShellExited, ToolShellOutputChunk, ToolTodoWriteUpdated, typed,
+    CostBudgetWarning, ErrorUpstream, GapRunDisconnected, GateDecision, GrepMatch, PolicyToolBlocked, Todo,
+    ToolEditProposed, ToolGrepCompleted, ToolShellExited, ToolShellOutputChunk, ToolTodoWriteUpdated, typed,
 };
 use serde_json::json;
 
@@ -321,6 +321,77 @@ fn thoughts_and_unknown_events_are_for_those_who_ask() {
     ];
     assert_eq!(shown(look(60), events.clone()), "");
     insta::assert_snapshot!(shown(Look { verbose: true, thinking: true, ..look(60) }, events));
+}
+
+#[test]
+fn phases_and_verdicts_stand_on_the_screen_and_what_the_model_is_told_of_them_does_not() {
+    let decision = |gate_id: &str, verdict: &str, reason_code: &str, score| {
+        GateDecision {
+            round: 4,
+            phase: "VERIFY".into(),
+            boundary: "exit".into(),
+            gate_id: gate_id.into(),
+            verdict: verdict.into(),
+            reason_code: reason_code.into(),
+            threshold: 1000,
+            score,
+            ..Default::default()
+        }
+        .to_payload()
+    };
+    let seen = json!({ "gate": "VERIFY.exit/tests", "round": 4, "excerpt": "one\n\u{1b}[2Jtwo" });
+    let of = format!("sha256:{}", "ab".repeat(32));
+    let input = json!({ "gate_decision": of, "gate": "VERIFY.exit/review" });
+    let actor = data::Actor { id: Some("ada".into()), ..Default::default() };
+    let step = |from: &str, to: &str| {
+        data::PhaseTransition { round: 3, from: from.into(), to: to.into(), ..Default::default() }.to_payload()
+    };
+    let events = vec![
+        step("EXECUTE", "VERIFY"),
+        Payload::UserMessageAppended(payload::UserMessageAppended {
+            content: "Phase VERIFY. Check it.".into(),
+            by: Some("system".into()),
+            ..Default::default()
+        }),
+        decision("lint", "allow", "advisory", Some(850)),
+        Payload::SideEffectRecorded(payload::SideEffectRecorded {
+            name: GATE_EVIDENCE.into(),
+            value: json::to_raw(&seen),
+            ..Default::default()
+        }),
+        decision("tests", "block", "below_threshold", Some(500)),
+        decision("review", "escalate", "no_cross_family_reviewer", None),
+        data::PhaseTransitionRefused {
+            round: 4,
+            from: "VERIFY".into(),
+            to: "COMMIT".into(),
+            missing: vec!["VERIFY.exit/review".into(), "VERIFY.exit/tests".into()],
+            ..Default::default()
+        }
+        .to_payload(),
+        ApprovalRequested {
+            approval_id: "appr_1".into(),
+            kind: "gate".into(),
+            summary: "override VERIFY.exit/review: escalate no_cross_family_reviewer of VERIFY>COMMIT".into(),
+            policy_reason: "the gate cannot decide by itself".into(),
+            input: input.as_object().cloned(),
+            approver: Some("human".into()),
+            ..Default::default()
+        }
+        .to_payload(),
+        ApprovalResolved {
+            approval_id: "appr_1".into(),
+            decision: "approved".into(),
+            by: "operator".into(),
+            comment: "read it myself".into(),
+            actor: Some(actor.clone()),
+            ..Default::default()
+        }
+        .to_payload(),
+        data::GateOverride { of, actor, reason: "read it myself".into(), ..Default::default() }.to_payload(),
+        step("VERIFY", "COMMIT"),
+    ];
+    insta::assert_snapshot!(shown(look(72), events));
 }
 
 #[test]

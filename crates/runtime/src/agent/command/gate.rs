@@ -75,12 +75,7 @@ pub(super) fn overrule(
     }
 }
 
-fn overridden(
-    standing: &Standing,
-    reason: &str,
-    actor: &Actor,
-    approval_id: Option<&str>,
-) -> Result<Payload, Refusal> {
+fn overridden(standing: &Standing, reason: &str, actor: &Actor, approval_id: Option<&str>) -> Result<Payload, Refusal> {
     let reason = reason.trim();
     if reason.is_empty() || reason.len() > MAX_REASON {
         return Err(Refusal::NoReason);

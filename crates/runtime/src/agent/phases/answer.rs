@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn files_are_read_from_their_block_however_they_are_listed() {
-        let text = "I will change two.\n\n```files\n- ./src/lib.rs\n`tests/a b.rs`\n\n* src/lib.rs\n```\nand that is all";
+        let text =
+            "I will change two.\n\n```files\n- ./src/lib.rs\n`tests/a b.rs`\n\n* src/lib.rs\n```\nand that is all";
         assert_eq!(declared_files(text), ["src/lib.rs", "tests/a b.rs"]);
         assert!(declared_files("```text\nsrc/lib.rs\n```").is_empty());
         assert!(declared_files("```files\nsrc/lib.rs").is_empty(), "a block without an end is none");

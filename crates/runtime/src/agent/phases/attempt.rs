@@ -116,7 +116,9 @@ impl Attempt {
     }
 
     pub(super) fn find_mut(&mut self, boundary: Boundary, gate_id: &str) -> Option<&mut Standing> {
-        self.standing.iter_mut().find(|standing| standing.placed.boundary == boundary && standing.placed.gate_id == gate_id)
+        self.standing
+            .iter_mut()
+            .find(|standing| standing.placed.boundary == boundary && standing.placed.gate_id == gate_id)
     }
 }
 

@@ -113,8 +113,11 @@ impl Phases {
     fn saw(&mut self, effect: &SideEffectRecorded) {
         let value = json::from_raw(&effect.value);
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some(attempt) = self.attempt.as_mut().filter(|open| Some(open.round) == value["round"].as_u64()) else { return };
-        if let Some(standing) = attempt.standing.iter_mut().find(|standing| standing.placed.to_string() == text("gate")) {
+        let Some(attempt) = self.attempt.as_mut().filter(|open| Some(open.round) == value["round"].as_u64()) else {
+            return;
+        };
+        if let Some(standing) = attempt.standing.iter_mut().find(|standing| standing.placed.to_string() == text("gate"))
+        {
             text("excerpt").clone_into(&mut standing.excerpt);
         }
     }
@@ -203,7 +206,8 @@ impl Phases {
             return;
         };
         let mut standing = self.attempt.iter_mut().flat_map(|attempt| &mut attempt.standing);
-        let is_it = |standing: &&mut super::Standing| standing.decided.as_ref().is_some_and(|decided| decided.node == of);
+        let is_it =
+            |standing: &&mut super::Standing| standing.decided.as_ref().is_some_and(|decided| decided.node == of);
         if let Some(standing) = standing.find(is_it) {
             standing.question = Some(Question {
                 approval_id: requested.approval_id,

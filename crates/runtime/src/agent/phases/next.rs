@@ -14,11 +14,17 @@ use crate::policy::subject_hash;
 /// Whose turn it is.
 pub(in crate::agent) enum Next {
     /// The loop writes this.
-    Write(Payload),
+    Write(Box<Payload>),
     /// Gates look, or a person is asked.
     Wait,
     /// The model works.
     Model,
+}
+
+impl Next {
+    fn write(payload: Payload) -> Self {
+        Self::Write(Box::new(payload))
+    }
 }
 
 impl RunState {
@@ -26,37 +32,37 @@ impl RunState {
     pub(in crate::agent) fn next_of_phases(&self) -> Next {
         let (Some(phases), Some(plan)) = (&self.phases, &self.spec.phases) else { return Next::Model };
         if phases.phase == Phase::End {
-            return Next::Write(self.completed());
+            return Next::write(self.completed());
         }
         if let Some(given_up) = &phases.given_up {
-            return Next::Write(self.failed(given_up.code, given_up.message.clone(), true));
+            return Next::write(self.failed(given_up.code, given_up.message.clone(), true));
         }
         if phases.must_save() {
             return Next::Wait;
         }
         match &phases.attempt {
             Some(attempt) => self.next_of_attempt(phases, plan, attempt),
-            None if phases.must_brief => Next::Write(self.said_by_r1(phases.brief(plan))),
+            None if phases.must_brief => Next::write(self.said_by_r1(phases.brief(plan))),
             None => Next::Model,
         }
     }
 
     fn next_of_attempt(&self, phases: &Phases, plan: &PhasePlan, attempt: &Attempt) -> Next {
         if attempt.answer.is_some() {
-            return Next::Write(self.close(attempt));
+            return Next::write(self.close(attempt));
         }
         if attempt.undecided().is_some() {
             return Next::Wait;
         }
         if attempt.passes() {
-            return Next::Write(self.transition(phases, plan, attempt));
+            return Next::write(self.transition(phases, plan, attempt));
         }
         if !phases.must_ask(attempt) {
-            return Next::Write(self.refused(attempt));
+            return Next::write(self.refused(attempt));
         }
         match attempt.obstacles().find(|(standing, _)| standing.question.is_none()) {
-            Some((standing, decided)) => Next::Write(self.ask_about(phases, attempt, standing, decided)),
-            None => self.nobody_answers(attempt).map_or(Next::Wait, Next::Write),
+            Some((standing, decided)) => Next::write(self.ask_about(phases, attempt, standing, decided)),
+            None => self.nobody_answers(attempt).map_or(Next::Wait, Next::write),
         }
     }
 
@@ -112,7 +118,9 @@ impl RunState {
         let expires_at = UnixNanos(self.last_at.0.saturating_add(timeout.saturating_mul(1_000_000_000)));
         let blocked = phases.blocked.get(&attempt.transition).copied().unwrap_or(0);
         let reason = match decided.verdict {
-            GateVerdict::Block if blocked > 0 => format!("gates have blocked {} {} times", attempt.transition, blocked + 1),
+            GateVerdict::Block if blocked > 0 => {
+                format!("gates have blocked {} {} times", attempt.transition, blocked + 1)
+            }
             GateVerdict::Block | GateVerdict::Allow => format!("a gate blocks {}", attempt.transition),
             GateVerdict::Escalate | GateVerdict::Other(_) => "the gate cannot decide by itself".to_owned(),
         };

@@ -3,8 +3,8 @@
 use r1_store::AppendError;
 
 use super::{Ending, Runner, Settles};
-use crate::agent::{Asked, Effect};
 use crate::agent::command::{self, Command, Refusal, Resolution, Response};
+use crate::agent::{Asked, Effect};
 use crate::control::caller::Caller;
 use crate::control::errand::{self, Errand};
 use crate::engine::EngineError;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use r1_event::payload::{AssistantMessageCompleted, RunResumed, RunStarted};
 use r1_event::{Batch, Chain, Payload, UnixNanos};
 use r1_protocol::data::{
-    Actor, ActorKind, EventData, GateDecision, GateOverride, Object, PhaseTransition, RunCheckpointSaved, RunHandedOver,
-    RunStarted as Claimed, Via,
+    Actor, ActorKind, EventData, GateDecision, GateOverride, Object, PhaseTransition, RunCheckpointSaved,
+    RunHandedOver, RunStarted as Claimed, Via,
 };
 use r1_receipt::graph::Notes;
 use r1_receipt::key::{KnownKey, SecretKey};

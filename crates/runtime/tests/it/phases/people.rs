@@ -9,7 +9,7 @@ use r1_runtime::control::command::{CommandError, command};
 use r1_runtime::engine::Outcome;
 use serde_json::json;
 
-use super::support::{any_operator, answer, events, operator, pending, phased, receipt, with_gates};
+use super::support::{answer, any_operator, events, operator, pending, phased, receipt, with_gates};
 use crate::engine::stage::Stage;
 
 /// A gate that wants a person until a file is there.
@@ -35,7 +35,10 @@ async fn stoke_25_an_operator_overrides_and_the_receipt_says_who_and_why() {
     assert_eq!(given.of, asked.input.unwrap()["gate_decision"]);
     let report = receipt(&stage, &run).await.report;
     assert_eq!(report.verdict().to_string(), "VALID");
-    assert_eq!((report.overrides[0].actor.as_str(), report.overrides[0].reason.as_str()), ("operator:ada", "the plan is fine"));
+    assert_eq!(
+        (report.overrides[0].actor.as_str(), report.overrides[0].reason.as_str()),
+        ("operator:ada", "the plan is fine")
+    );
     stage.check(&run).await;
 }
 
@@ -164,4 +167,43 @@ async fn a_question_at_a_gate_survives_a_restart_and_is_answered_meanwhile() {
     assert_eq!(stage.types(&run).await.last().unwrap(), "run.finished");
     assert_eq!(receipt(&stage, &run).await.report.verdict().to_string(), "VALID");
     stage.check(&run).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn stoke_22_whoever_speaks_at_the_same_time_one_word_counts_and_the_receipt_holds() {
+    for _ in 0..4 {
+        let stage = Stage::new();
+        let run = stage.create(phased(&stage, with_gates(ASKS), ANSWERS)).await;
+        let work = stage.start(&run);
+        let id = pending(&stage, &run).await;
+        let retry = Some(json!({ "action": "retry" }));
+        let words = [
+            Command::Override { decision: "asks".into(), reason: "one".into() },
+            answer(&id, Decision::Approve, "two", None),
+            answer(&id, Decision::Approve, "", retry),
+            answer(&id, Decision::Reject, "no", None),
+            Command::Override { decision: "PLAN.exit/asks".into(), reason: "three".into() },
+            Command::Message { text: "hurry".into(), client_message_id: None, artifact_ids: Vec::new() },
+        ];
+        let speak = |word| {
+            let (engine, run) = (stage.engine.clone(), run.clone());
+            tokio::spawn(async move { command(&engine, &run, word, &operator()).await.is_ok() })
+        };
+        let spoken: Vec<_> = words.into_iter().map(speak).collect();
+        for word in spoken {
+            word.await.unwrap();
+        }
+        // If it was asked again, somebody still has to answer.
+        while stage.state(&run).await.terminal.is_none() {
+            let overrule = Command::Override { decision: "asks".into(), reason: "at last".into() };
+            let _ = command(&stage.engine, &run, overrule, &operator()).await;
+            tokio::task::yield_now().await;
+        }
+        work.await.unwrap().unwrap();
+        let overridden = events::<GateOverride>(&stage, &run).await;
+        assert!(overridden.len() <= 2, "once in each round: {overridden:?}");
+        let report = receipt(&stage, &run).await.report;
+        assert_eq!(report.verdict().to_string(), "VALID");
+        stage.check(&run).await;
+    }
 }

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::support::{events, operator, phased, receipt, with_gates};
 use crate::engine::stage::Stage;
 
-const DONE: &str = "  - { id: done, threshold: 1, blocker: true, command: 'echo looking; test -f done.txt', at: [VERIFY.exit] }";
+const DONE: &str =
+    "  - { id: done, threshold: 1, blocker: true, command: 'echo looking; test -f done.txt', at: [VERIFY.exit] }";
 
 fn steps(transitions: &[PhaseTransition]) -> Vec<String> {
     transitions.iter().map(|step| format!("{}>{}", step.from, step.to)).collect()
@@ -32,7 +33,10 @@ turns:
     let run = stage.play(phased(&stage, with_gates(DONE), scenario)).await;
     let made: Vec<PhaseTransition> = events(&stage, &run).await;
     assert_eq!(steps(&made), ["START>PLAN", "PLAN>EXECUTE", "EXECUTE>VERIFY", "VERIFY>COMMIT", "COMMIT>END"]);
-    assert_eq!(made[3].required, ["COMMIT.entry/always", "VERIFY.exit/always", "VERIFY.exit/composite", "VERIFY.exit/done"]);
+    assert_eq!(
+        made[3].required,
+        ["COMMIT.entry/always", "VERIFY.exit/always", "VERIFY.exit/composite", "VERIFY.exit/done"]
+    );
     assert_eq!(stage.types(&run).await.last().unwrap(), "run.finished");
     let report = receipt(&stage, &run).await.report;
     assert_eq!(report.verdict().to_string(), "VALID");
@@ -109,14 +113,16 @@ turns:
 "#;
     let run = stage.play(phased(&stage, with_gates(""), scenario)).await;
     let made: Vec<PhaseTransition> = events(&stage, &run).await;
-    let back: Vec<_> = steps(&made).into_iter().filter(|step| step == "EXECUTE>PLAN" || step == "VERIFY>EXECUTE").collect();
+    let back: Vec<_> =
+        steps(&made).into_iter().filter(|step| step == "EXECUTE>PLAN" || step == "VERIFY>EXECUTE").collect();
     assert_eq!(back, ["EXECUTE>PLAN", "VERIFY>EXECUTE"]);
     assert_eq!(receipt(&stage, &run).await.report.verdict().to_string(), "VALID");
     stage.check(&run).await;
 }
 
 /// The second gate of the first round hangs until a file is there.
-const SLOW: &str = "  - { id: slow, threshold: 1, blocker: true, command: 'test -f go || sleep 600', at: [PLAN.entry] }";
+const SLOW: &str =
+    "  - { id: slow, threshold: 1, blocker: true, command: 'test -f go || sleep 600', at: [PLAN.entry] }";
 
 #[tokio::test]
 async fn a_round_that_was_cut_off_goes_on_with_the_gates_that_are_missing() {

@@ -167,6 +167,11 @@ async fn only_events_from_outside_come_from_outside() {
     assert_eq!(house.events(&run).await[usize::try_from(effect.seq).unwrap() - 1].1, json!({ "ok": true }));
     assert!(matches!(tell(event("run.finished", json!({}))).await, Err(TaskError::Reserved { .. })));
     assert!(matches!(tell(event("tool.shell.exited", json!({}))).await, Err(TaskError::Reserved { .. })));
+    for owned in
+        ["gate.decision", "gate.override", "phase.transition", "memory.write", "stoke.ac.result", "beacon.event"]
+    {
+        assert!(matches!(tell(event(owned, json!({}))).await, Err(TaskError::Reserved { .. })), "{owned}");
+    }
     assert!(matches!(tell(event("External", json!({}))).await, Err(TaskError::Invalid(_))));
     let large = json!({ "text": "x".repeat(300 << 10) });
     assert!(matches!(tell(event("external.large", large)).await, Err(TaskError::Invalid(_))));
