@@ -401,3 +401,32 @@ pub(crate) fn patch(payload: &Payload) -> Option<(String, Digest)> {
     let digest = created.digest.strip_prefix("blake3:")?.parse().ok()?;
     Some((created.artifact_id, digest))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stoke_05_the_exit_code_says_how_a_run_ended() {
+        let failed = |code: &str| Some((Kind::RunFailed, code.to_owned()));
+        let cancelled = Some((Kind::RunCancelled, String::new()));
+        let cases = [
+            (Some((Kind::RunCompleted, String::new())), None, Exit::Ok),
+            (failed("model_error"), None, Exit::Failed),
+            (failed("gate_failed"), None, Exit::Failed),
+            (failed("gate_refused"), None, Exit::Aborted),
+            (failed("policy_denied"), None, Exit::Aborted),
+            (failed("budget_exceeded"), None, Exit::Budget),
+            (cancelled.clone(), None, Exit::Aborted),
+            (cancelled.clone(), Some(Exit::Interrupted), Exit::Interrupted),
+            (cancelled, Some(Exit::PipeClosed), Exit::PipeClosed),
+            // It ended before the signal was heard.
+            (Some((Kind::RunCompleted, String::new())), Some(Exit::Terminated), Exit::Ok),
+            (None, Some(Exit::Terminated), Exit::Terminated),
+        ];
+        for (ended, asked_to_end, exit) in cases {
+            assert_eq!(exit_of(ended.as_ref(), asked_to_end), exit, "{ended:?}");
+        }
+        assert!(is_failed_check(failed("gate_failed").as_ref()) && !is_failed_check(failed("gate_refused").as_ref()));
+    }
+}

@@ -20,12 +20,6 @@ impl Time {
         &self.0
     }
 
-    /// Whether the text is a moment at all, also one that no log can hold.
-    #[must_use]
-    pub fn is_moment(&self) -> bool {
-        self.0.parse::<Timestamp>().is_ok()
-    }
-
     /// The moment, if the text is one that a log can hold.
     #[must_use]
     pub fn nanos(&self) -> Option<UnixNanos> {

@@ -16,6 +16,7 @@ use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::stoke::{Family, Outlet, OutletClosed, Pace, PrintError, Printer, Wanted, moment};
 use r1_runtime::engine::{Claim, Outcome as Worked};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::alarm::Alarm;
@@ -217,7 +218,7 @@ impl Play<'_> {
                 },
                 done = &mut worker, if at_work => {
                     at_work = false;
-                    match done.map_err(|err| CliError::new("the worker broke down").because(err))?? {
+                    match done.map_err(broke_down)?? {
                         Worked::Ended(_) => {}
                         Worked::HandedOver | Worked::Idle => break,
                     }
@@ -241,12 +242,17 @@ impl Play<'_> {
         }
         if at_work {
             // The run is over; what is left is to seal it and to give the lease back.
-            worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
+            worker.await.map_err(broke_down)??;
         }
         let exit = exit_of(watch.ended.as_ref(), asked_to_end);
         let check_failed = exit == Exit::Failed && is_failed_check(watch.ended.as_ref());
         Ok(Ended { check_failed, ..exit.into() })
     }
+}
+
+/// The agent itself crashed: its run failed, whatever its log says so far.
+fn broke_down(err: JoinError) -> CliError {
+    CliError::new("the worker broke down").because(err).failed()
 }
 
 /// How far the run is.
