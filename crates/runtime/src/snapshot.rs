@@ -33,6 +33,9 @@ pub enum SnapshotError {
     Io(#[from] std::io::Error),
 }
 
+/// The files that R1 itself writes into a project are no work of an agent: in the form of a `.gitignore`.
+pub(crate) const OWN_FILES: &str = "/.stoke/ledger/\n/.stoke/r1.session*.json\n";
+
 /// Says that a revision is a tree in R1's own repositories.
 const PREFIX: &str = "r1tree:";
 
@@ -43,13 +46,15 @@ impl Snapshots {
         Self { root }
     }
 
-    /// Saves a workspace, without what its `.gitignore` names. `None` if git is not there or cannot: a
+    /// Saves a workspace, without what its `.gitignore` names and what R1 itself writes there. `None` if git is not there or cannot: a
     /// run goes on without snapshots.
     pub async fn save(&self, workspace: &Path) -> Option<String> {
         let repository = self.repository(workspace);
         if !repository.join("HEAD").exists() {
             std::fs::create_dir_all(&self.root).ok()?;
             init(&repository).run().await.ok()?;
+            std::fs::create_dir_all(repository.join("info")).ok()?;
+            std::fs::write(repository.join("info/exclude"), OWN_FILES).ok()?;
         }
         git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
         let tree = git(&repository, workspace).args(["write-tree"]).run().await.ok()?;
@@ -117,6 +122,8 @@ mod tests {
         let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
         std::fs::create_dir_all(workspace.join("src")).unwrap();
         std::fs::write(workspace.join("src/a.txt"), "one\r\n").unwrap();
+        std::fs::create_dir_all(workspace.join(".stoke/ledger")).unwrap();
+        std::fs::write(workspace.join(".stoke/ledger/node"), "R1's own").unwrap();
         let first = snapshots.save(&workspace).await.unwrap();
         std::fs::write(workspace.join("src/a.txt"), "two").unwrap();
         std::fs::write(workspace.join("b.txt"), "new").unwrap();
@@ -125,6 +132,7 @@ mod tests {
         snapshots.restore(&first, &dir.path().join("r")).await.unwrap();
         assert_eq!(std::fs::read_to_string(dir.path().join("r/src/a.txt")).unwrap(), "one\r\n");
         assert!(!dir.path().join("r/b.txt").exists());
+        assert!(!dir.path().join("r/.stoke").exists());
         assert!(!dir.path().join("r/.r1-restore-index").exists());
     }
 

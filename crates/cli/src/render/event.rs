@@ -102,7 +102,7 @@ fn summary(event: &EventView) -> String {
         "tool.shell.output_chunk" => text("data"),
         "tool.shell.exited" => format!("exit {}", data["exit_code"]),
         "tool.started" => text("tool_name"),
-        "gate.decision" => {
+        "gate.decision" if data.get("gate_id").is_some() => {
             let measured = data.get("score").map(|score| format!(" ({score} of {})", data["threshold"]));
             let gate = format!("{}.{}/{}", text("phase"), text("boundary"), text("gate_id"));
             format!("{gate}: {} {}{}", text("verdict"), text("reason_code"), measured.unwrap_or_default())

@@ -88,7 +88,15 @@ fn every_command_but_the_groups_gives_an_example() {
     for command in COMMANDS.iter().filter(|command| {
         !matches!(
             command,
-            [] | ["log"] | ["patch"] | ["gate"] | ["receipt"] | ["key"] | ["memory"] | ["skill"] | ["ctl"] | ["ctl", "token"]
+            [] | ["log"]
+                | ["patch"]
+                | ["gate"]
+                | ["receipt"]
+                | ["key"]
+                | ["memory"]
+                | ["skill"]
+                | ["ctl"]
+                | ["ctl", "token"]
         )
     }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use super::context::Base;
 use crate::git::Git;
+use crate::snapshot::OWN_FILES;
 
 /// A workspace, looked at.
 pub(super) struct Tree {
@@ -38,9 +39,6 @@ pub(super) struct Added {
     pub(super) line: usize,
     pub(super) text: Vec<u8>,
 }
-
-/// The files that R1 itself writes into a project are no work of an agent.
-const OWN_FILES: &str = "/.stoke/ledger/\n/.stoke/r1.session*.json\n";
 
 impl Tree {
     /// Looks at the workspace as it is now.

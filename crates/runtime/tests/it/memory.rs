@@ -2,10 +2,9 @@
 
 use r1_event::RunId;
 use r1_event::payload::Payload;
-use r1_protocol::data::{Actor, ActorKind, EventData, MemoryRead, MemoryWrite, PhaseTransition};
+use r1_protocol::data::{Actor, ActorKind, EventData, MemoryRead, MemoryWrite};
 use r1_runtime::Keyring;
 use r1_runtime::agent::RunState;
-use r1_runtime::agent::command::{Command, Recorded};
 use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::command;
 use r1_runtime::control::go_on::{Changes, resume};
@@ -19,6 +18,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::stage::Stage;
+use crate::phases::support::{phased, with_gates};
 
 fn operator() -> Caller {
     Caller::new(Actor { kind: ActorKind::Operator, id: Some("tester".into()), ..Actor::default() })
@@ -157,26 +157,23 @@ turns:
   - tool_calls:
       - { id: a, tool: memory_put, input: { tier: L1, key: k, value: kept } }
       - { id: b, tool: memory_put, input: { tier: L2, key: k, value: dropped } }
-  - tool_calls: [{ id: c, tool: wait }]
+  - tool_calls: [{ id: c, tool: memory_get, input: { tier: L2, key: k } }]
+  - text: That is the plan.
   - tool_calls:
       - { id: d, tool: memory_get, input: { tier: L1, key: k } }
       - { id: e, tool: memory_get, input: { tier: L2, key: k } }
       - { id: f, tool: memory_list, input: { tier: L2 } }
-  - text: done
+  - text: Done.
+  - text: It is there.
+  - text: Nothing to commit.
 "#;
-    let run = stage.create(stage.new_run(scenario)).await;
-    let work = stage.start(&run);
-    stage.world.begun.notified().await;
-    let transition = PhaseTransition { task_id: "task".into(), from: "PLAN".into(), ..PhaseTransition::default() };
-    let data = serde_json::to_value(&transition).unwrap();
-    let events = vec![Recorded { type_name: PhaseTransition::TYPE.into(), data, blobs: Vec::new() }];
-    command(&stage.engine, &run, Command::Record { events }, &Caller::default()).await.unwrap();
-    stage.world.go_on.notify_one();
-    work.await.unwrap().unwrap();
-    assert_eq!(stage.replay(&run).await.divergence, None);
+    let run = stage.play(phased(&stage, with_gates(""), scenario)).await;
+    assert_eq!(stage.types(&run).await.last().unwrap(), "run.finished");
+    assert_eq!(result(&stage, &run, "c").await["value"], "dropped", "in its own phase");
     assert_eq!(result(&stage, &run, "d").await["value"], "kept");
     assert_eq!(result(&stage, &run, "e").await, json!({ "found": false }));
     assert_eq!(result(&stage, &run, "f").await, json!({ "entries": [] }));
+    stage.check(&run).await;
 }
 
 #[tokio::test]

@@ -3,4 +3,4 @@
 mod machine;
 mod people;
 mod playing;
-mod support;
+pub(crate) mod support;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::engine::stage::Stage;
 
 /// A gate at each border that says yes, and those of a test.
-pub(super) fn with_gates(own: &str) -> Preset {
+pub(crate) fn with_gates(own: &str) -> Preset {
     preset(&format!(
         "preset: test\ncomposite: {{ threshold: 0.5 }}\ngates:\n  - {{ id: always, threshold: 1, blocker: true, \
          command: 'true', at: [PLAN.entry, PLAN.exit, EXECUTE.entry, EXECUTE.exit, VERIFY.entry, VERIFY.exit, \
@@ -31,7 +31,7 @@ pub(super) fn preset(yaml: &str) -> Preset {
 }
 
 /// A task that goes through phases.
-pub(super) fn phased(stage: &Stage, preset: Preset, scenario: &str) -> NewRun {
+pub(crate) fn phased(stage: &Stage, preset: Preset, scenario: &str) -> NewRun {
     let mut new = stage.new_run(scenario);
     new.spec.phases = Some(PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false });
     new
