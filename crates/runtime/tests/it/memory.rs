@@ -6,7 +6,6 @@ use r1_protocol::data::{Actor, ActorKind, EventData, MemoryRead, MemoryWrite};
 use r1_runtime::Keyring;
 use r1_runtime::agent::RunState;
 use r1_runtime::control::caller::Caller;
-use r1_runtime::control::command::command;
 use r1_runtime::control::go_on::{Changes, resume};
 use r1_runtime::control::memory::{self, OperateError, Owner};
 use r1_runtime::control::receipt::{self, Request};
