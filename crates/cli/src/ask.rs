@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use r1_protocol::data::{self, Actor};
-use r1_protocol::data::{ActorKind, ApprovalRequested, Via};
+use r1_protocol::data::{ActorKind, ApprovalKind, ApprovalRequested, Via};
 use r1_runtime::agent::command::{Command, Decision, Resolution, Scope};
 use r1_runtime::control::caller::Caller;
 use serde_json::Value;
@@ -28,8 +28,8 @@ pub(crate) enum Attendance {
 pub(crate) struct Desk {
     pub(crate) attendance: Attendance,
     waiting: VecDeque<Question>,
-    /// The person said no and is asked why.
-    why: bool,
+    /// What the person said, if they are asked why.
+    why: Option<Decision>,
 }
 
 struct Question {
@@ -51,7 +51,7 @@ pub(crate) enum Reply {
 
 impl Desk {
     pub(crate) const fn new(attendance: Attendance) -> Self {
-        Self { attendance, waiting: VecDeque::new(), why: false }
+        Self { attendance, waiting: VecDeque::new(), why: None }
     }
 
     /// Asks when it is its turn. `text` shows what it is about.
@@ -63,7 +63,7 @@ impl Desk {
     pub(crate) fn withdraw(&mut self, approval_id: &str) -> Option<String> {
         let place = self.waiting.iter().position(|question| question.request.approval_id == approval_id)?;
         if place == 0 {
-            self.why = false;
+            self.why = None;
         }
         self.waiting.remove(place)?.text
     }
@@ -75,7 +75,7 @@ impl Desk {
 
     pub(crate) fn withdraw_all(&mut self) {
         self.waiting.clear();
-        self.why = false;
+        self.why = None;
     }
 
     /// What is asked now.
@@ -88,8 +88,19 @@ impl Desk {
         let request = self.question()?;
         let about = if reminds { format!("{} ", one_line(&request.summary, 40)) } else { String::new() };
         let key = |key: char, meaning: &str| format!("{BOLD}{key}{BOLD:#}{DIM} {meaning}{DIM:#}");
-        if self.why {
-            return Some(format!("{NOTICE}┃{NOTICE:#} {DIM}why not? (the model reads it){DIM:#} › "));
+        let is_gate = request.kind == ApprovalKind::Gate;
+        let why = match self.why {
+            Some(Decision::Approve) => Some("why? (it stands in the receipt)"),
+            Some(Decision::Reject) if is_gate => Some("why not? (the task ends)"),
+            Some(Decision::Reject) => Some("why not? (the model reads it)"),
+            None => None,
+        };
+        if let Some(why) = why {
+            return Some(format!("{NOTICE}┃{NOTICE:#} {DIM}{why}{DIM:#} › "));
+        }
+        if is_gate {
+            let keys = [key('y', "override it"), key('r', "run the gates again"), key('n', "end the task")];
+            return Some(format!("{NOTICE}┃{NOTICE:#} {about}{} › ", keys.join("  ")));
         }
         let mut keys = vec![key('y', "yes"), key('n', "no")];
         match self.attendance {
@@ -109,30 +120,46 @@ impl Desk {
     /// Takes what was typed.
     pub(crate) fn reply(&mut self, line: &str) -> Option<Reply> {
         let request = self.question()?;
-        if self.why {
-            return Some(Reply::Answer(Box::new(resolve(request, Decision::Reject, line, Scope::Once, None))));
+        let is_gate = request.kind == ApprovalKind::Gate;
+        if let Some(decision) = self.why {
+            // An override without a reason is none.
+            if decision == Decision::Approve && line.trim().is_empty() {
+                return Some(Reply::Again("say why you override it".into()));
+            }
+            return Some(Reply::Answer(Box::new(resolve(request, decision, line, Scope::Once, None))));
         }
         let answer = |decision, scope| Reply::Answer(Box::new(resolve(request, decision, "", scope, None)));
         let (word, comment) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let with_comment =
+            |decision| Reply::Answer(Box::new(resolve(request, decision, comment.trim(), Scope::Once, None)));
         Some(match word.to_lowercase().as_str() {
-            "y" | "yes" => answer(Decision::Approve, Scope::Once),
-            "a" | "always" => answer(Decision::Approve, Scope::Session),
-            "n" | "no" if !comment.is_empty() => {
-                Reply::Answer(Box::new(resolve(request, Decision::Reject, comment.trim(), Scope::Once, None)))
+            "r" | "retry" if is_gate => {
+                let again = Some(serde_json::json!({ "action": "retry" }));
+                Reply::Answer(Box::new(resolve(request, Decision::Approve, comment.trim(), Scope::Once, again)))
             }
-            "n" | "no" => {
-                self.why = true;
+            "y" | "yes" if is_gate && !comment.is_empty() => with_comment(Decision::Approve),
+            "y" | "yes" if is_gate => {
+                self.why = Some(Decision::Approve);
                 Reply::Again(String::new())
             }
-            "e" | "edit" => Reply::Edit,
+            "y" | "yes" => answer(Decision::Approve, Scope::Once),
+            "a" | "always" if !is_gate => answer(Decision::Approve, Scope::Session),
+            "n" | "no" if !comment.is_empty() => with_comment(Decision::Reject),
+            "n" | "no" => {
+                self.why = Some(Decision::Reject);
+                Reply::Again(String::new())
+            }
+            "e" | "edit" if !is_gate => Reply::Edit,
             "" => Reply::Again(String::new()),
+            _ if is_gate => Reply::Again("answer y, r or n".into()),
             _ => Reply::Again("answer y, n, a or e".into()),
         })
     }
 
     /// What a hasty person is taken to have said.
     pub(crate) fn assumed(&self) -> Option<Command> {
-        let request = self.question()?;
+        // A gate is overridden by someone who says why.
+        let request = self.question().filter(|request| request.kind != ApprovalKind::Gate)?;
         Some(resolve(request, Decision::Approve, "nobody said otherwise", Scope::Once, None))
     }
 
@@ -226,6 +253,24 @@ mod tests {
         assert_eq!(answer(desk.reply("yes")).0, "a2");
         desk.withdraw("a2");
         assert_eq!(desk.reply("yes"), None);
+    }
+
+    #[test]
+    fn a_gate_is_overridden_with_a_reason_or_asked_again() {
+        let mut desk = Desk::new(Attendance::Person);
+        let kind = ApprovalKind::Gate;
+        desk.ask(ApprovalRequested { approval_id: "g1".into(), kind, ..Default::default() }, String::new());
+        assert_eq!(desk.assumed(), None);
+        for other in ["a", "e", "maybe"] {
+            assert!(matches!(desk.reply(other), Some(Reply::Again(_))), "{other}");
+        }
+        let Some(Reply::Answer(again)) = desk.reply("r") else { panic!() };
+        let Command::Resolve(Resolution { decision, edited_input, .. }) = *again else { panic!() };
+        assert_eq!((decision, edited_input), (Decision::Approve, Some(serde_json::json!({ "action": "retry" }))));
+        assert_eq!(answer(desk.reply("y it is fine")).2, "it is fine");
+        assert_eq!(desk.reply("y"), Some(Reply::Again(String::new())));
+        assert!(matches!(desk.reply("  "), Some(Reply::Again(why)) if !why.is_empty()));
+        assert_eq!(answer(desk.reply("known")), ("g1".into(), Decision::Approve, "known".into(), Scope::Once));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod fork;
+mod gate;
 mod init;
 mod key;
 mod log;
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Diff(diff::Args),
     #[command(subcommand)]
     Patch(patch::Command),
+    #[command(subcommand)]
+    Gate(gate::Command),
     Runs(runs::Args),
     Tail(tail::Args),
     #[command(subcommand)]
@@ -78,6 +81,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<Exit, Cli
         Command::Replay(args) => replay::run(args, context).await,
         Command::Diff(args) => diff::run(args, context).await,
         Command::Patch(command) => patch::run(command, context).await,
+        Command::Gate(command) => gate::run(command, context).await,
         Command::Runs(args) => runs::run(args, context).await,
         Command::Tail(args) => tail::run(args, context).await,
         Command::Log(command) => log::run(command, context).await,

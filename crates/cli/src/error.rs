@@ -1,5 +1,7 @@
 //! Failures as a person reads them: what happened, why, and what to do next. Worded once, here.
 
+mod gate;
+
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -418,12 +420,6 @@ impl From<receipt::ReadError> for CliError {
     }
 }
 
-impl From<receipt::PolicyError> for CliError {
-    fn from(err: receipt::PolicyError) -> Self {
-        worded(err).hint("give `default`, `strict`, `fast` or a file like .stoke/gates.yaml")
-    }
-}
-
 impl From<RedactError> for CliError {
     fn from(err: RedactError) -> Self {
         match err {
@@ -490,6 +486,7 @@ impl From<OrderError> for CliError {
             OrderError::Config(err) => err.into(),
             OrderError::Provider(err) => err.into(),
             OrderError::Net(err) => err.into(),
+            err @ OrderError::Gates(_) => worded(err).hint("see the gates that count with `r1 gate show`"),
             err @ OrderError::NoProvider => {
                 let known = ProviderSpec::preset_names().collect::<Vec<_>>().join(", ");
                 worded(err).hint(format!(
@@ -544,6 +541,9 @@ impl From<Refusal> for CliError {
             Refusal::Ended => "go on in a new run with `r1 resume RUN --message TEXT`",
             Refusal::UnknownApproval { .. } | Refusal::ChangedSubject { .. } => "see what waits with `r1 approve`",
             Refusal::Paused => "go on with `r1 resume RUN`",
+            Refusal::NoReason => "give it with --reason TEXT, or with --comment TEXT to an approval",
+            Refusal::NothingToEdit => "to have the gates look again, use `r1 approve APPROVAL --retry`",
+            Refusal::NoOpenRound | Refusal::UnknownDecision { .. } => "see what was decided with `r1 log show RUN`",
             Refusal::HumanOnly
             | Refusal::Recorded
             | Refusal::Superseded
@@ -554,6 +554,7 @@ impl From<Refusal> for CliError {
             | Refusal::UnknownAttachment { .. }
             | Refusal::LessBudget { .. }
             | Refusal::Reserved { .. }
+            | Refusal::LetsPass { .. }
             | Refusal::NotABlob { .. } => return worded(err),
         };
         worded(err).hint(hint)

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Open,
     /// A run that was cancelled, or could not go on because something was refused.
     Aborted,
+    /// Gates of which none says no, but one wants a person to decide.
+    Escalated,
     /// A run that used up its budget.
     Budget,
     /// No server answers.
@@ -37,7 +39,7 @@ impl Exit {
             Self::Ok => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Open | Self::Aborted | Self::NoDaemon | Self::Untrusted => 3,
+            Self::Open | Self::Aborted | Self::Escalated | Self::NoDaemon | Self::Untrusted => 3,
             Self::Budget | Self::Incomplete => 4,
             Self::Interrupted => 130,
             Self::PipeClosed => 141,

@@ -80,7 +80,8 @@ pub(crate) fn current_directory() -> PathBuf {
     Path::new(".").canonicalize().unwrap_or_default()
 }
 
-fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
+/// The world of this machine.
+pub(crate) fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
     let confinement = &config.sandbox;
     let usual = Limits::default();
     Machine {
@@ -105,7 +106,8 @@ fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
     }
 }
 
-fn redactor(context: &Context, config: &Config) -> Result<Redactor, CliError> {
+/// Finds what is known to be secret, and what looks like it.
+pub(crate) fn redactor(context: &Context, config: &Config) -> Result<Redactor, CliError> {
     let key = RedactionKey::load_or_mint(&context.home)?;
     let mut secrets = Secrets::default();
     secrets.add_environment(environment::variables(), &config.redaction.variables);

@@ -15,11 +15,12 @@ mod notes;
 mod outside;
 mod turns;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use r1_event::cbor;
 use r1_event::payload::{Payload, RunStarted, Typed};
-use r1_event::{Kind, Record, RunId};
+use r1_event::{Kind, Record, RunId, Seq, UnixNanos};
 
 use self::call_state::Calls;
 use self::event::LogEvent;
@@ -95,6 +96,22 @@ impl Graph {
     /// Takes the next event of the log.
     pub fn push(&mut self, record: &Record) -> Step {
         let Some(event) = LogEvent::read(record) else { return Step::default() };
+        let (stub, expected) = self.notes.expected_at(event.seq);
+        self.take(&event, stub, expected)
+    }
+
+    /// The same for whoever has read the event of a v2 log already, with all that it says.
+    pub fn push_payload(&mut self, run_id: &str, seq: Seq, at: UnixNanos, payload: &Payload) -> Step {
+        let bytes = matches!(payload, Payload::RunStarted(_)).then(|| payload.encode()).unwrap_or_default();
+        let event = LogEvent {
+            run_id,
+            seq: seq.get(),
+            at: at.0,
+            kind: payload.kind(),
+            is_v1: false,
+            bytes: &bytes,
+            payload: Some(Cow::Borrowed(payload)),
+        };
         let (stub, expected) = self.notes.expected_at(event.seq);
         self.take(&event, stub, expected)
     }
@@ -244,7 +261,7 @@ impl Graph {
 
     /// The thought that an event without nodes goes back to.
     fn cause_of(&self, event: &LogEvent<'_>) -> Option<NodeId> {
-        match event.payload.as_ref()? {
+        match event.payload.as_deref()? {
             Payload::ToolCallScheduled(call) => self.calls.proposer(&call.call_id),
             // The second end of one attempt has no node of its own.
             Payload::ToolCallCompleted(call) => self.calls.proposer(&call.call_id),

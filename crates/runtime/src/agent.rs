@@ -23,6 +23,7 @@ mod decide;
 mod effect;
 mod fold;
 mod mint;
+mod phases;
 mod plan;
 pub(crate) mod refused;
 mod state;
@@ -33,11 +34,15 @@ pub use conversation::Conversation;
 pub use decide::Toolset;
 pub use effect::Effect;
 pub use fold::{FoldError, Place};
+pub use phases::{Attempt, Decided, PhasePlan, Phases, Question, ReviewerSpec, Standing};
 pub use spec::{Budget, PlannedCall, RunSpec, SandboxWish, WorkspaceSource};
-pub use state::{Checkpoint, Lease, Origin, Phase, RunState, Turn};
+pub use state::{Asked, Checkpoint, Lease, Origin, Phase, RunState, Turn};
 
 /// Name of the recorded input that says how long to wait before another attempt at a turn.
 pub(crate) const RETRY_DELAY: &str = "retry.delay_ms";
 
 /// Name of the recorded input that says what a call would do.
 pub(crate) const TOOL_PREPARED: &str = "tool.prepared";
+
+/// Name of the recorded input that tells what a gate saw: the end of it, and where all of it is.
+pub const GATE_EVIDENCE: &str = "gate.evidence";

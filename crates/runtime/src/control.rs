@@ -11,6 +11,7 @@ pub(crate) mod errand;
 pub mod events;
 pub mod export;
 pub mod feed;
+pub mod gate;
 pub mod go_on;
 pub mod import;
 pub mod list;

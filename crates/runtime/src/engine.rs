@@ -4,11 +4,13 @@
 //!   ends, is handed over, or is lost to another process.
 //! - `runner`: the one task that owns a run while it is worked on.
 //! - `turn`, `call`: one model call, one tool call, as tasks of their own.
+//! - `gate`: one gate, as a task of its own.
 //! - `stage`: how events get into a batch.
 //! - `seam`: how a run is taken over from a process that is gone.
 
 mod call;
 mod claim;
+mod gate;
 mod keeper;
 mod room;
 mod runner;

@@ -47,9 +47,17 @@ impl Git {
     }
 
     /// What it printed, or what it complained of.
-    pub(crate) async fn run(mut self) -> Result<String, String> {
-        let output = self.0.output().await.map_err(|err| err.to_string())?;
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    pub(crate) async fn run(self) -> Result<String, String> {
+        self.bytes().await.map(|bytes| text(&bytes))
     }
+
+    /// What it printed, as it is, or what it complained of.
+    pub(crate) async fn bytes(mut self) -> Result<Vec<u8>, String> {
+        let output = self.0.output().await.map_err(|err| format!("git cannot be started: {err}"))?;
+        if output.status.success() { Ok(output.stdout) } else { Err(text(&output.stderr)) }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
 }

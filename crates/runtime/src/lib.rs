@@ -16,6 +16,7 @@ pub mod config;
 pub mod control;
 pub mod emit;
 pub mod engine;
+pub mod gate;
 mod git;
 pub mod history;
 pub mod home;

@@ -22,6 +22,7 @@ mod stream;
 mod token;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use r1_event::Payload;
@@ -80,6 +81,12 @@ impl Redactor {
         self.engine.finds(content, Which::All)
     }
 
+    /// Where the secrets stand in a whole content, in their order; those that touch count as one.
+    #[must_use]
+    pub fn findings(&self, content: &[u8]) -> Vec<Finding> {
+        self.engine.findings(content)
+    }
+
     /// For content that comes in pieces.
     #[must_use]
     pub fn stream(&self) -> StreamRedactor {
@@ -106,6 +113,15 @@ impl Default for Redactor {
         #[expect(clippy::expect_used, reason = "the built-in detectors are constants, and tests build them")]
         Self::new(RedactionKey::new([0; 32]), &Secrets::default()).expect("the built-in detectors are sound")
     }
+}
+
+/// A secret in a content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where.
+    pub place: Range<usize>,
+    /// What gave it away: `known`, `token`, `custom`, `assignment` or `entropy`.
+    pub detector: &'static str,
 }
 
 /// A redactor cannot be made.

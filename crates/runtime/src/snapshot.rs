@@ -33,6 +33,9 @@ pub enum SnapshotError {
     Io(#[from] std::io::Error),
 }
 
+/// The files that R1 itself writes into a project, as git ignores them: they are no work of an agent.
+pub(crate) const OWN_FILES: &str = "/.stoke/ledger/\n/.stoke/r1.session*.json\n";
+
 /// Says that a revision is a tree in R1's own repositories.
 const PREFIX: &str = "r1tree:";
 
@@ -43,7 +46,7 @@ impl Snapshots {
         Self { root }
     }
 
-    /// Saves a workspace, without what its `.gitignore` names. `None` if git is not there or cannot: a
+    /// Saves a workspace, without what its `.gitignore` names and what R1 writes there. `None` if git is not there or cannot: a
     /// run goes on without snapshots.
     pub async fn save(&self, workspace: &Path) -> Option<String> {
         let repository = self.repository(workspace);
@@ -51,6 +54,8 @@ impl Snapshots {
             std::fs::create_dir_all(&self.root).ok()?;
             init(&repository).run().await.ok()?;
         }
+        std::fs::create_dir_all(repository.join("info")).ok()?;
+        std::fs::write(repository.join("info/exclude"), OWN_FILES).ok()?;
         git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
         let tree = git(&repository, workspace).args(["write-tree"]).run().await.ok()?;
         // A reference keeps the tree from being collected.
@@ -62,21 +67,12 @@ impl Snapshots {
 
     /// Brings a saved workspace back, into an empty directory.
     pub async fn restore(&self, revision: &str, into: &Path) -> Result<(), SnapshotError> {
-        let unknown = || SnapshotError::Unknown { revision: revision.into() };
-        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
-        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hex(key) || !is_hex(tree) {
-            return Err(unknown());
-        }
-        let repository = self.root.join(format!("{key}.git"));
-        if !repository.exists() {
-            return Err(unknown());
-        }
+        let (repository, tree) = self.locate(revision)?;
         std::fs::create_dir_all(into)?;
         let index = into.join(".r1-restore-index");
         let failed = |message| SnapshotError::Git { message };
         let restore = async {
-            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", tree]).run().await?;
+            git(&repository, into).env("GIT_INDEX_FILE", &index).args(["read-tree", &tree]).run().await?;
             git(&repository, into)
                 .env("GIT_INDEX_FILE", &index)
                 .args(["checkout-index", "--all", "--force"])
@@ -86,6 +82,18 @@ impl Snapshots {
         let restored = restore.await.map_err(failed);
         let _ = std::fs::remove_file(&index);
         restored.map(drop)
+    }
+
+    /// The repository that a saved workspace is in, and its tree there.
+    pub(crate) fn locate(&self, revision: &str) -> Result<(PathBuf, String), SnapshotError> {
+        let unknown = || SnapshotError::Unknown { revision: revision.into() };
+        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
+        let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex(key) || !is_hex(tree) {
+            return Err(unknown());
+        }
+        let repository = self.root.join(format!("{key}.git"));
+        if repository.exists() { Ok((repository, tree.to_owned())) } else { Err(unknown()) }
     }
 
     fn repository(&self, workspace: &Path) -> PathBuf {
@@ -123,6 +131,21 @@ mod tests {
         assert_eq!(std::fs::read_to_string(dir.path().join("r/src/a.txt")).unwrap(), "one\r\n");
         assert!(!dir.path().join("r/b.txt").exists());
         assert!(!dir.path().join("r/.r1-restore-index").exists());
+    }
+
+    #[tokio::test]
+    async fn what_r1_itself_writes_is_not_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
+        std::fs::create_dir_all(workspace.join(".stoke/ledger/nodes")).unwrap();
+        for name in ["gates.yaml", "r1.session.json", "ledger/nodes/node.json"] {
+            std::fs::write(workspace.join(".stoke").join(name), "{}").unwrap();
+        }
+        let saved = snapshots.save(&workspace).await.unwrap();
+        snapshots.restore(&saved, &dir.path().join("r")).await.unwrap();
+        let names = std::fs::read_dir(dir.path().join("r/.stoke")).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["gates.yaml"]);
     }
 
     #[tokio::test]

@@ -7,7 +7,7 @@ mod there;
 use std::io::{IsTerminal as _, Write as _};
 
 use r1_event::RunId;
-use r1_protocol::data::ApprovalRequested;
+use r1_protocol::data::{ApprovalKind, ApprovalRequested};
 use r1_runtime::agent::command::{Command, Decision, Scope};
 use serde_json::json;
 
@@ -33,6 +33,7 @@ Examples:
   r1 approve apr_01K0E8 --scope session
   r1 approve --url http://127.0.0.1:3948        # of a daemon
   r1 approve apr_01K0E8 --reject --comment \"not on this branch\"
+  r1 approve apr_01K0E8 --comment \"the flaky test is known\"    # overrides a gate
   r1 approve --json | jq '.approvals[].summary'")]
 pub(crate) struct Args {
     /// Which request: any unique beginning of its id
@@ -41,7 +42,10 @@ pub(crate) struct Args {
     /// Say no
     #[arg(long, requires = "approval")]
     reject: bool,
-    /// What the model hears with a no
+    /// Have the gates look again, instead of overriding one
+    #[arg(long, requires = "approval", conflicts_with = "reject")]
+    retry: bool,
+    /// What the model hears with a no; why a gate is overridden
     #[arg(long, value_name = "TEXT", requires = "approval")]
     comment: Option<String>,
     /// For how long a yes holds
@@ -101,7 +105,11 @@ async fn answer(args: &Args, given: &str, pending: Vec<Pending>, office: &Office
         Holds::Session => Scope::Session,
     };
     let comment = args.comment.as_deref().unwrap_or_default();
-    let answer = ask::resolve(&found.request, decision, comment, scope, None);
+    if args.retry && found.request.kind != ApprovalKind::Gate {
+        return Err(CliError::new("only gates can look again").hint("leave out --retry to approve the call"));
+    }
+    let again = args.retry.then(|| json!({ "action": "retry" }));
+    let answer = ask::resolve(&found.request, decision, comment, scope, again);
     office.answer(&found.run, answer).await?;
     let word = if args.reject { "rejected" } else { "approved" };
     if args.json {

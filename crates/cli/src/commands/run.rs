@@ -34,6 +34,7 @@ Examples:
   r1 run \"make the failing test pass\"
   r1 run \"explain src/main.rs\" --approve read-only --provider anthropic --model claude-sonnet-4-5
   r1 run - --approve edits --budget-usd 0.50 < task.md
+  r1 run \"add a --json flag\" --phases --accept \"cargo test json\"
   r1 run \"fix it\" --scenario script.yaml --json | jq .result      # no key, no network
   r1 run \"fix it\" --output-format stream-json --input-format stream-json   # for programs")]
 pub(crate) struct Args {
@@ -73,6 +74,15 @@ pub(crate) struct Args {
     /// Give the model a file with the prompt; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(super) attach: Vec<std::path::PathBuf>,
+    /// Take the task through PLAN, EXECUTE, VERIFY and COMMIT, with gates in between (see docs/gates.md)
+    #[arg(long)]
+    pub(super) phases: bool,
+    /// Which gates: default, strict, fast, or a file [default: .stoke/gates.yaml, else default]
+    #[arg(long, value_name = "PRESET", requires = "phases")]
+    pub(super) gates: Option<String>,
+    /// The task is done when this command succeeds, too; may be repeated
+    #[arg(long, value_name = "COMMAND", requires = "phases")]
+    pub(super) accept: Vec<String>,
     /// Let programs use the network
     #[arg(long)]
     pub(super) network: bool,

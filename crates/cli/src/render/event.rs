@@ -27,6 +27,7 @@ pub(crate) fn line_of(event: &EventView, width: usize) -> String {
         "run.failed" | "run.cancelled" | "log.unreadable" => BAD,
         "user.message" => BOLD,
         name if name.ends_with("failed") || name.ends_with("timed_out") || name.ends_with("exceeded") => NOTICE,
+        "phase.transition_refused" | "gate.override" => NOTICE,
         name if name.starts_with("redaction.") || name.starts_with("gap.") => NOTICE,
         _ => NAME,
     };
@@ -101,6 +102,19 @@ fn summary(event: &EventView) -> String {
         "tool.shell.output_chunk" => text("data"),
         "tool.shell.exited" => format!("exit {}", data["exit_code"]),
         "tool.started" => text("tool_name"),
+        "gate.decision" => {
+            let measured = data.get("score").map(|score| format!(" ({score} of {})", data["threshold"]));
+            let gate = format!("{}.{}/{}", text("phase"), text("boundary"), text("gate_id"));
+            format!("{gate}: {} {}{}", text("verdict"), text("reason_code"), measured.unwrap_or_default())
+        }
+        "gate.override" => {
+            let who = data.pointer("/actor/id").and_then(Value::as_str).unwrap_or_default();
+            format!("{} by {who}: {}", one_line(&text("of"), 19), text("reason"))
+        }
+        "phase.transition" => format!("{}>{} in round {}", text("from"), text("to"), data["round"]),
+        "phase.transition_refused" => {
+            format!("{}>{} in round {}: {}", text("from"), text("to"), data["round"], plain(&data["missing"]))
+        }
         "gap.events_pruned" => {
             let place = |key: &str| data.get(key).and_then(Value::as_u64).map_or(0, |sequence| sequence + 1);
             let (first, last) = (place("first_pruned_sequence"), place("last_pruned_sequence"));

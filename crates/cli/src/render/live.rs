@@ -5,6 +5,7 @@
 
 mod call;
 mod diff;
+mod gate;
 mod page;
 mod question;
 mod tally;
@@ -15,9 +16,11 @@ use r1_event::payload::{AssistantMessageCompleted, RunStarted, Typed};
 use r1_event::{Payload, RunId, UnixNanos, Version, projection};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
+use r1_runtime::agent::GATE_EVIDENCE;
 use serde_json::Value;
 
 use self::call::Call;
+use self::gate::Gates;
 use self::page::{Block, Flow, Page};
 pub(crate) use self::tally::Tally;
 use super::number::{duration, usd};
@@ -69,6 +72,7 @@ pub(crate) struct Live {
     patches: HashMap<String, (String, bool)>,
     /// Questions by approval, for their calls.
     questions: HashMap<String, Option<String>>,
+    gates: Gates,
     tally: Tally,
 }
 
@@ -85,6 +89,7 @@ impl Live {
             proposed: Vec::new(),
             patches: HashMap::new(),
             questions: HashMap::new(),
+            gates: Gates::default(),
             tally: Tally::default(),
         }
     }
@@ -99,6 +104,8 @@ impl Live {
         self.tally.moment(at);
         match payload {
             Payload::RunStarted(started) => self.begun(started),
+            // What R1 tells the model of phases and gates stands on the screen already.
+            Payload::UserMessageAppended(message) if message.by.as_deref() == Some("system") && !self.look.verbose => {}
             Payload::UserMessageAppended(message) => self.heard(&message.content),
             Payload::TurnStarted(started) => {
                 self.turn = started.turn_index.unwrap_or(self.tally.turns);
@@ -133,6 +140,7 @@ impl Live {
                 self.page.join(Block::Notice);
                 self.page.line(&format!("{DIM}  trying again in {wait}{DIM:#}"));
             }
+            Payload::SideEffectRecorded(effect) if effect.name == GATE_EVIDENCE => self.gates.saw(effect),
             Payload::SideEffectRecorded(_) => self.unknown(payload),
             Payload::BudgetExceeded(exceeded) => {
                 self.notice(BAD, &format!("the budget is used up: {} at {}", exceeded.limit, budget(exceeded)));
@@ -158,70 +166,78 @@ impl Live {
         use data::{
             ApprovalRequested, ApprovalResolved, ApprovalTimedOut, AssistantTextComplete, AssistantTextDelta,
             AssistantThinkingDelta, AssistantToolCallProposed, CostBudgetWarning, ErrorToolUnavailable, ErrorUpstream,
-            GapRunDisconnected, PolicyToolAllowed, PolicyToolBlocked, ToolEditProposed, ToolFileWriteProposed,
-            ToolGlobCompleted, ToolGrepCompleted, ToolMultiEditProposed, ToolShellCommand, ToolShellExited,
-            ToolShellOutputChunk, ToolTodoWriteUpdated,
+            GapRunDisconnected, GateDecision, GateOverride, PhaseTransition, PhaseTransitionRefused, PolicyToolAllowed,
+            PolicyToolBlocked, ToolEditProposed, ToolFileWriteProposed, ToolGlobCompleted, ToolGrepCompleted,
+            ToolMultiEditProposed, ToolShellCommand, ToolShellExited, ToolShellOutputChunk, ToolTodoWriteUpdated,
         };
-        let known =
-            match event.r#type.as_str() {
-                AssistantTextDelta::TYPE => {
-                    read(event).map(|delta: AssistantTextDelta| self.delta(delta.block_index, &delta.delta))
+        let known = match event.r#type.as_str() {
+            AssistantTextDelta::TYPE => {
+                read(event).map(|delta: AssistantTextDelta| self.delta(delta.block_index, &delta.delta))
+            }
+            AssistantTextComplete::TYPE => read(event).map(|block| self.block(&block)),
+            AssistantThinkingDelta::TYPE => Some(()),
+            AssistantToolCallProposed::TYPE => read(event).map(|call| self.proposed(call)),
+            ApprovalRequested::TYPE => read(event).map(|request| self.asked(&request)),
+            ApprovalResolved::TYPE => read(event).map(|answer| self.answered(&answer)),
+            ApprovalTimedOut::TYPE => read(event).map(|lapsed: ApprovalTimedOut| {
+                self.notice(NOTICE, &format!("nobody answered within {}", duration(lapsed.after_seconds * 1000)));
+            }),
+            PolicyToolBlocked::TYPE => read(event).map(|blocked: PolicyToolBlocked| self.blocked(&blocked)),
+            PolicyToolAllowed::TYPE => read(event).map(|allowed: PolicyToolAllowed| {
+                if let Some(call) = self.calls.get_mut(&allowed.tool_call_id) {
+                    call.allowed_by = Some(one_line(&allowed.reason, 60));
                 }
-                AssistantTextComplete::TYPE => read(event).map(|block| self.block(&block)),
-                AssistantThinkingDelta::TYPE => Some(()),
-                AssistantToolCallProposed::TYPE => read(event).map(|call| self.proposed(call)),
-                ApprovalRequested::TYPE => read(event).map(|request| self.asked(&request)),
-                ApprovalResolved::TYPE => read(event).map(|answer| self.answered(&answer)),
-                ApprovalTimedOut::TYPE => read(event).map(|lapsed: ApprovalTimedOut| {
-                    self.notice(NOTICE, &format!("nobody answered within {}", duration(lapsed.after_seconds * 1000)));
-                }),
-                PolicyToolBlocked::TYPE => read(event).map(|blocked: PolicyToolBlocked| self.blocked(&blocked)),
-                PolicyToolAllowed::TYPE => read(event).map(|allowed: PolicyToolAllowed| {
-                    if let Some(call) = self.calls.get_mut(&allowed.tool_call_id) {
-                        call.allowed_by = Some(one_line(&allowed.reason, 60));
-                    }
-                }),
-                ToolShellCommand::TYPE => read(event).map(|command: ToolShellCommand| {
-                    if let Some(call) = self.calls.get_mut(&command.tool_call_id) {
-                        call.sandbox = Some(command.sandbox_layer);
-                    }
-                }),
-                ToolShellOutputChunk::TYPE => read(event).map(|chunk: ToolShellOutputChunk| {
-                    let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
-                    if let Some(call) = self.calls.get_mut(&chunk.tool_call_id) {
-                        call.chunk(&chunk, max, &mut self.page);
-                    }
-                }),
-                ToolShellExited::TYPE => read(event).map(|exited: ToolShellExited| {
-                    let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
-                    if let Some(call) = self.calls.get_mut(&exited.tool_call_id) {
-                        call.exited(exited, max, &mut self.page);
-                    }
-                }),
-                ToolEditProposed::TYPE => {
-                    read(event).map(|edit: ToolEditProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }),
+            ToolShellCommand::TYPE => read(event).map(|command: ToolShellCommand| {
+                if let Some(call) = self.calls.get_mut(&command.tool_call_id) {
+                    call.sandbox = Some(command.sandbox_layer);
                 }
-                ToolFileWriteProposed::TYPE => read(event)
-                    .map(|edit: ToolFileWriteProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id])),
-                ToolMultiEditProposed::TYPE => read(event)
-                    .map(|edit: ToolMultiEditProposed| self.edit(&edit.tool_call_id, &edit.patch_artifact_ids)),
-                ToolGlobCompleted::TYPE => read(event)
-                    .map(|found: ToolGlobCompleted| self.found(&found.tool_call_id, &found.matches, found.match_count)),
-                ToolGrepCompleted::TYPE => read(event).map(|found: ToolGrepCompleted| {
-                    let line = |hit: &data::GrepMatch| format!("{}:{}: {}", hit.path, hit.line, hit.text.trim());
-                    let lines: Vec<_> = found.matches.iter().take(MATCHES).map(line).collect();
-                    self.found(&found.tool_call_id, &lines, found.match_count);
-                }),
-                ToolTodoWriteUpdated::TYPE => read(event).map(|list| self.todos(&list)),
-                CostBudgetWarning::TYPE => read(event).map(|warning| self.budget_warning(&warning)),
-                ErrorUpstream::TYPE => read(event).map(|error| self.upstream(&error)),
-                ErrorToolUnavailable::TYPE => read(event).map(|error: ErrorToolUnavailable| {
-                    self.notice(NOTICE, &format!("{} is not available: {}", error.tool_name, error.reason));
-                }),
-                GapRunDisconnected::TYPE => read(event)
-                    .map(|_: GapRunDisconnected| self.notice(NOTICE, "the process that worked on this run is gone")),
-                _ => None,
-            };
+            }),
+            ToolShellOutputChunk::TYPE => read(event).map(|chunk: ToolShellOutputChunk| {
+                let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
+                if let Some(call) = self.calls.get_mut(&chunk.tool_call_id) {
+                    call.chunk(&chunk, max, &mut self.page);
+                }
+            }),
+            ToolShellExited::TYPE => read(event).map(|exited: ToolShellExited| {
+                let max = if self.look.verbose { usize::MAX } else { self.look.output_lines };
+                if let Some(call) = self.calls.get_mut(&exited.tool_call_id) {
+                    call.exited(exited, max, &mut self.page);
+                }
+            }),
+            ToolEditProposed::TYPE => {
+                read(event).map(|edit: ToolEditProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }
+            ToolFileWriteProposed::TYPE => {
+                read(event).map(|edit: ToolFileWriteProposed| self.edit(&edit.tool_call_id, &[edit.patch_artifact_id]))
+            }
+            ToolMultiEditProposed::TYPE => {
+                read(event).map(|edit: ToolMultiEditProposed| self.edit(&edit.tool_call_id, &edit.patch_artifact_ids))
+            }
+            ToolGlobCompleted::TYPE => read(event)
+                .map(|found: ToolGlobCompleted| self.found(&found.tool_call_id, &found.matches, found.match_count)),
+            ToolGrepCompleted::TYPE => read(event).map(|found: ToolGrepCompleted| {
+                let line = |hit: &data::GrepMatch| format!("{}:{}: {}", hit.path, hit.line, hit.text.trim());
+                let lines: Vec<_> = found.matches.iter().take(MATCHES).map(line).collect();
+                self.found(&found.tool_call_id, &lines, found.match_count);
+            }),
+            ToolTodoWriteUpdated::TYPE => read(event).map(|list| self.todos(&list)),
+            GateDecision::TYPE => read(event).map(|decision: GateDecision| {
+                self.finish_flow();
+                self.gates.decided(&decision, self.look.verbose, &mut self.page);
+            }),
+            GateOverride::TYPE => read(event).map(|given: GateOverride| self.gates.overridden(&given, &mut self.page)),
+            PhaseTransition::TYPE => read(event).map(|step| gate::went_on(&step, &mut self.page)),
+            PhaseTransitionRefused::TYPE => read(event).map(|step| gate::refused(&step, &mut self.page)),
+            CostBudgetWarning::TYPE => read(event).map(|warning| self.budget_warning(&warning)),
+            ErrorUpstream::TYPE => read(event).map(|error| self.upstream(&error)),
+            ErrorToolUnavailable::TYPE => read(event).map(|error: ErrorToolUnavailable| {
+                self.notice(NOTICE, &format!("{} is not available: {}", error.tool_name, error.reason));
+            }),
+            GapRunDisconnected::TYPE => read(event)
+                .map(|_: GapRunDisconnected| self.notice(NOTICE, "the process that worked on this run is gone")),
+            _ => None,
+        };
         if known.is_none() {
             self.unknown(payload);
         }
@@ -334,6 +350,7 @@ impl Live {
             diffs.push((id, lines));
         }
         self.questions.insert(request.approval_id.clone(), request.tool_call_id.clone());
+        self.gates.asked(request);
         question::asked(request, &diffs, &mut self.page);
     }
 

@@ -31,6 +31,11 @@ turns:
 
 /// A run that will edit a file once a person allows it, and that nobody works on yet.
 pub(crate) async fn wanted(sandbox: &Sandbox) -> (RunId, Engine) {
+    wanted_with(sandbox, EDITS, |_| {}).await
+}
+
+/// A run of this script that nobody works on yet.
+pub(crate) async fn wanted_with(sandbox: &Sandbox, script: &str, change: impl FnOnce(&mut RunSpec)) -> (RunId, Engine) {
     let workspace = sandbox.path("project");
     fs::create_dir(&workspace).unwrap();
     fs::write(workspace.join("note.txt"), "hello\n").unwrap();
@@ -39,7 +44,7 @@ pub(crate) async fn wanted(sandbox: &Sandbox) -> (RunId, Engine) {
     let machine = Arc::new(Machine {
         environment: Arc::new(|_| None),
         server_env: BTreeMap::new(),
-        program_env: BTreeMap::new(),
+        program_env: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
         supervisor: None,
         sandbox: SandboxMode::Auto,
         readable: Vec::new(),
@@ -53,10 +58,12 @@ pub(crate) async fn wanted(sandbox: &Sandbox) -> (RunId, Engine) {
     let engine =
         Engine::new(store, machine.clone(), Arc::new(redactor), home.path().join("snapshots"), None, "test".into());
     let (tools, _) = machine.tool_specs(&workspace, &[]).await.unwrap();
-    let provider = ProviderSpec::scripted(Scenario::parse(EDITS).unwrap());
+    let provider = ProviderSpec::scripted(Scenario::parse(script).unwrap());
+    let mut spec = RunSpec { provider, tools, ..RunSpec::default() };
+    change(&mut spec);
     let new = NewRun {
         prompt: "say goodbye".into(),
-        spec: RunSpec { provider, tools, ..RunSpec::default() },
+        spec,
         model: "scripted".into(),
         workspace_path: workspace.to_string_lossy().into_owned(),
         workspace_mode: "in_place".into(),
@@ -69,16 +76,19 @@ pub(crate) async fn wanted(sandbox: &Sandbox) -> (RunId, Engine) {
 /// A run that this process works on and that waits for a person.
 async fn waiting(sandbox: &Sandbox) -> (RunId, JoinHandle<()>) {
     let (run, engine) = wanted(sandbox).await;
-    let worked = run.clone();
-    let task = tokio::spawn(async move {
-        engine.work(&worked, Claim::default(), CancellationToken::new()).await.unwrap();
+    (run.clone(), work(run, engine))
+}
+
+/// Works on a run until it ends.
+pub(crate) fn work(run: RunId, engine: Engine) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        engine.work(&run, Claim::default(), CancellationToken::new()).await.unwrap();
         engine.store().close().await.unwrap();
-    });
-    (run, task)
+    })
 }
 
 /// Asks from another process until something waits.
-async fn question(sandbox: &Sandbox) -> Value {
+pub(crate) async fn question(sandbox: &Sandbox) -> Value {
     loop {
         let listed = tokio::task::block_in_place(|| sandbox.json(&["approve", "--json"]));
         if let Some(approval) = listed["approvals"].get(0) {

@@ -8,12 +8,14 @@ mod bad_input;
 mod crash;
 mod draining;
 mod exchange;
+mod gates;
 mod house_keeping;
 mod looking;
 mod patching;
 #[path = "../../../store/tests/it/pg_server.rs"]
 #[expect(dead_code, reason = "other tests restart their server")]
 mod pg_server;
+mod phases;
 mod postgres_cluster;
 mod proofs;
 mod receipt;

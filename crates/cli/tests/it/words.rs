@@ -4,7 +4,7 @@ use r1_event::exchange::Format;
 
 use crate::support::{RUN, Sandbox, finished, open, text};
 
-const COMMANDS: [&[&str]; 52] = [
+const COMMANDS: [&[&str]; 57] = [
     &[],
     &["demo"],
     &["init"],
@@ -23,6 +23,11 @@ const COMMANDS: [&[&str]; 52] = [
     &["patch", "apply"],
     &["patch", "reject"],
     &["patch", "revert"],
+    &["gate"],
+    &["gate", "init"],
+    &["gate", "show"],
+    &["gate", "run"],
+    &["gate", "override"],
     &["runs"],
     &["tail"],
     &["log"],
@@ -72,7 +77,7 @@ fn every_command_explains_itself() {
 fn every_command_but_the_groups_gives_an_example() {
     let sandbox = Sandbox::new();
     for command in COMMANDS.iter().filter(|command| {
-        !matches!(command, [] | ["log"] | ["patch"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
+        !matches!(command, [] | ["log"] | ["patch"] | ["gate"] | ["receipt"] | ["key"] | ["ctl"] | ["ctl", "token"])
     }) {
         let help = sandbox.ok(&[command, &["--help"][..]].concat());
         assert!(help.contains("Examples:"), "{command:?}");

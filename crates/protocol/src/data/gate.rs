@@ -55,7 +55,7 @@ events! {
             inputs_hash: String,
             duration_ms: u64,
         }
-        optional { score: u64, evidence_hash: String, command: String, exit_code: i64, }
+        optional { score: u64, evidence_hash: String, command: String, exit_code: i64, excluded: Vec<String>, }
     }
 
     /// A person overrode a gate.

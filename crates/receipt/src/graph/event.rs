@@ -1,5 +1,7 @@
 //! A stored event of either format, opened.
 
+use std::borrow::Cow;
+
 use r1_event::payload::Payload;
 use r1_event::{Kind, Record, Version, cbor, v1};
 
@@ -18,7 +20,7 @@ pub(super) struct LogEvent<'a> {
     /// The payload as it is stored; empty if it is gone.
     pub(super) bytes: &'a [u8],
     /// What it says; `None` if it is gone or cannot be read.
-    pub(super) payload: Option<Payload>,
+    pub(super) payload: Option<Cow<'a, Payload>>,
 }
 
 impl<'a> LogEvent<'a> {
@@ -28,13 +30,14 @@ impl<'a> LogEvent<'a> {
         match record.version()? {
             Version::V2 => {
                 let header = record.header().ok()?;
-                let payload = record.payload.as_ref().and_then(|bytes| Payload::decode(header.kind, bytes).ok());
+                let payload =
+                    record.payload.as_ref().and_then(|bytes| Payload::decode(header.kind, bytes).ok()).map(Cow::Owned);
                 let (run_id, seq, at, kind) = (header.run_id, header.seq.get(), header.ts.0, header.kind);
                 Some(Self { run_id, seq, at, kind, is_v1: false, bytes, payload })
             }
             Version::V1 => {
                 let v1::Header { run_id, seq, ts, kind: number, .. } = v1::Header::decode(&record.header)?;
-                let payload = v1::read_payload(number, record.payload.as_ref()).ok();
+                let payload = v1::read_payload(number, record.payload.as_ref()).ok().map(Cow::Owned);
                 let kind = Kind::from_number(number.into());
                 Some(Self { run_id, seq, at: ts, kind, is_v1: true, bytes, payload })
             }

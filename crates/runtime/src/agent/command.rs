@@ -3,7 +3,9 @@
 //! A command reaches the run's writer through the store, whichever process that is. It is answered by
 //! the events it causes; what it may not do is refused before anything is written.
 
-use r1_event::{Payload, Seq, payload};
+mod gate;
+
+use r1_event::{Digest, Payload, Seq, payload};
 pub use r1_protocol::api::{Decision, Scope};
 use r1_protocol::data::{self, Actor, EventData};
 use serde::{Deserialize, Serialize};
@@ -12,8 +14,9 @@ use serde_json::{Map, Value};
 use super::Toolset;
 use super::budget::Axis;
 use super::call::{Call, Stage};
+use super::phases::Attempt;
 use super::spec::Budget;
-use super::state::{Phase, RunState};
+use super::state::{Asked, Phase, RunState};
 use crate::emit::Emission;
 use crate::policy::Grant;
 
@@ -53,6 +56,13 @@ pub enum Command {
     },
     /// Fields of the run's task are to change.
     Update(TaskChanges),
+    /// A person overrides a gate of the round that is under way.
+    Override {
+        /// Its decision: the beginning of its name in the receipt, or the gate's own name.
+        decision: String,
+        /// Why; it stands in the receipt.
+        reason: String,
+    },
     /// Events that the asker has worked out itself: of a patch that was applied, or from outside.
     Record {
         /// In this order.
@@ -153,6 +163,29 @@ pub enum Refusal {
     /// Only a person may answer.
     #[error("only a person may answer this request, not a program")]
     HumanOnly,
+    /// An override says why.
+    #[error("say why, in at most 512 bytes: the reason stands in the receipt")]
+    NoReason,
+    /// A gate has no input that could be changed.
+    #[error("a gate's decision cannot be edited; only {{\"action\":\"retry\"}} is understood")]
+    NothingToEdit,
+    /// No step is being attempted.
+    #[error("the run is not at a gate now; what was decided in an earlier round cannot be overridden any more")]
+    NoOpenRound,
+    /// No such decision in the round that is under way.
+    #[error("`{decision}` names no single decision of the round that is under way{}", if open.is_empty() { String::new() } else { format!("; these stand in the way: {open}") })]
+    UnknownDecision {
+        /// What was given.
+        decision: String,
+        /// Those that could have been meant.
+        open: String,
+    },
+    /// There is nothing to override.
+    #[error("{gate} lets the task pass already")]
+    LetsPass {
+        /// Which gate.
+        gate: String,
+    },
     /// The same id with another text.
     #[error("message `{client_message_id}` was sent before with another text")]
     OtherText {
@@ -220,6 +253,7 @@ pub fn respond(
             vec![data::RunReleased { by: by.as_str().into(), actor: actor.cloned(), ..Default::default() }.to_payload()]
         }
         Command::Update(changes) => vec![update(state, changes, actor)?],
+        Command::Override { decision, reason } => gate::overrule(state, decision, reason, actor)?,
         Command::Record { events } => {
             let events = events.iter().map(|event| record(event, actor)).collect::<Result<_, _>>()?;
             return Ok(Response { events, answer: 0 });
@@ -255,6 +289,7 @@ fn settled(state: &RunState, command: &Command) -> Option<Refusal> {
         | Command::Release { .. }
         | Command::Message { .. }
         | Command::Update(_)
+        | Command::Override { .. }
         | Command::Record { .. } => None,
     }
 }
@@ -351,13 +386,24 @@ fn resolve(
 ) -> Result<Vec<Payload>, Refusal> {
     let Resolution { approval_id, decision, comment, scope, subject_hash, edited_input } = resolution;
     let unknown = || Refusal::UnknownApproval { approval_id: approval_id.clone() };
-    let (_, call) = state.approvals().find(|(id, _)| id == approval_id).ok_or_else(unknown)?;
+    let (_, asked) = state.approvals().find(|(id, _)| id == approval_id).ok_or_else(unknown)?;
+    let is_shown = |shown: &Digest| match subject_hash {
+        Some(given) if *given != shown.to_string() => Err(Refusal::ChangedSubject { current: shown.to_string() }),
+        Some(_) | None => Ok(()),
+    };
+    let call = match asked {
+        Asked::Call(call) => call,
+        Asked::Gate(standing) => {
+            let question = standing.question.as_ref().ok_or_else(unknown)?;
+            is_shown(&question.subject_hash)?;
+            if state.phases.as_ref().and_then(|phases| phases.attempt()).is_none_or(Attempt::is_over) {
+                return Err(unknown());
+            }
+            return gate::resolve(standing, question, resolution, actor);
+        }
+    };
     let Stage::Waiting { subject_hash: shown, human_only, .. } = &call.stage else { return Err(unknown()) };
-    if let Some(given) = subject_hash
-        && *given != shown.to_string()
-    {
-        return Err(Refusal::ChangedSubject { current: shown.to_string() });
-    }
+    is_shown(shown)?;
     if *human_only && actor.is_some_and(|actor| actor.via == Some(data::Via::Mcp)) {
         return Err(Refusal::HumanOnly);
     }
@@ -440,7 +486,7 @@ fn close_calls(state: &RunState, by: &str) -> Vec<Payload> {
 
 /// Ends every request for approval that is pending, because what it was about ends.
 pub(crate) fn withdraw_questions(state: &RunState) -> Vec<Payload> {
-    let withdraw = |(approval_id, _): (&str, &Call)| {
+    let withdraw = |(approval_id, _): (&str, Asked<'_>)| {
         data::ApprovalResolved {
             approval_id: approval_id.to_owned(),
             decision: "cancelled".into(),
@@ -471,7 +517,9 @@ fn cancelled_call(state: &RunState, call: &Call, by: &str) -> Payload {
 fn record(recorded: &Recorded, actor: Option<&Actor>) -> Result<Emission, Refusal> {
     let Recorded { type_name, data, blobs } = recorded;
 
-    if r1_event::projection::reserved_for(type_name).is_some() {
+    // Whether a task may go on is for its gates and for people to say, and for the loop to write down.
+    let is_the_loops = ["gate.", "phase."].iter().any(|family| type_name.starts_with(family));
+    if is_the_loops || r1_event::projection::reserved_for(type_name).is_some() {
         return Err(Refusal::Reserved { type_name: type_name.clone() });
     }
     let digest = |blob: &String| blob.parse().map_err(|_| Refusal::NotABlob { blob: blob.clone() });

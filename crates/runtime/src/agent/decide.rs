@@ -13,6 +13,7 @@ use super::budget::Overrun;
 use super::call::{Call, Stage};
 use super::compact;
 use super::mint;
+use super::phases::Next;
 use super::state::{Phase, RunState};
 use crate::mcp::McpTool;
 use crate::net::{NetClient, NetConfig};
@@ -105,10 +106,16 @@ impl RunState {
         if self.calls.iter().any(Call::is_open) || self.checkpoint_is_due() {
             return None;
         }
+        match self.next_of_phases() {
+            Next::Write(event) => return Some(event),
+            Next::Wait => return None,
+            Next::Model => {}
+        }
         if self.needs_turn {
             return Some(self.next_turn());
         }
-        (!self.spec.interactive && self.spent.turns > 0).then(|| self.completed())
+        let is_done = !self.spec.interactive && self.phases.is_none() && self.spent.turns > 0;
+        is_done.then(|| self.completed())
     }
 
     /// Whether the workspace should be saved before the loop goes on.
@@ -139,6 +146,9 @@ impl RunState {
             Ok(subject) => subject,
             Err(BadInput(_)) => return Some(self.invoke(call, tools)),
         };
+        if let Some(reason) = self.phases.as_ref().and_then(|phases| phases.refuses(&subject)) {
+            return Some(blocked(call, tool.spec(), reason, None));
+        }
         let hash = subject_hash(&call.tool, &call.input);
         if self.rejections.get(&hash).is_some_and(|times| *times >= MAX_REJECTIONS) {
             return Some(blocked(call, tool.spec(), "a person has refused exactly this before", None));
@@ -380,7 +390,7 @@ impl RunState {
         }
     }
 
-    fn mint(&self, purpose: &str) -> ulid::Ulid {
+    pub(super) fn mint(&self, purpose: &str) -> ulid::Ulid {
         mint::ulid(&self.run, self.last, self.last_at, purpose)
     }
 }

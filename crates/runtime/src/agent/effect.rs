@@ -5,6 +5,7 @@ use r1_event::UnixNanos;
 use super::Toolset;
 use super::call::Stage;
 use super::state::{Phase, RunState};
+use crate::gate::Placed;
 
 /// A piece of work that the engine does on the loop's behalf. Its results come back as events.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +38,13 @@ pub enum Effect {
     },
     /// Take a snapshot of the workspace.
     Checkpoint,
+    /// Ask a gate.
+    Gate {
+        /// In which round.
+        round: u64,
+        /// Which, and where.
+        gate: Placed,
+    },
 }
 
 impl RunState {
@@ -72,10 +80,26 @@ impl RunState {
                 Stage::Proposed | Stage::Waiting { .. } | Stage::Approved | Stage::Reissue | Stage::Closed => {}
             }
         }
-        if self.checkpoint_is_due() {
+        effects.extend(self.effect_of_phases());
+        if self.checkpoint_is_due() && !effects.contains(&Effect::Checkpoint) {
             effects.push(Effect::Checkpoint);
         }
         effects
+    }
+
+    /// What the phases wait for.
+    fn effect_of_phases(&self) -> Option<Effect> {
+        let phases = self.phases.as_ref().filter(|_| self.turn.is_none() && self.halted.is_none())?;
+        if phases.must_save() {
+            return Some(Effect::Checkpoint);
+        }
+        phases.gate_to_ask().map(|(round, gate)| Effect::Gate { round, gate: gate.clone() })
+    }
+
+    /// Whether this gate is to say its word in this round, and has not yet.
+    #[must_use]
+    pub fn waits_for_gate(&self, round: u64, gate: &Placed) -> bool {
+        self.effect_of_phases() == Some(Effect::Gate { round, gate: gate.clone() })
     }
 
     /// The next moment at which something lapses by itself: an approval, or the time the run may take.
@@ -85,6 +109,8 @@ impl RunState {
             Stage::Waiting { expires_at, .. } => expires_at,
             _ => None,
         });
-        approvals.chain(self.wall_clock_deadline()).min()
+        let gates = self.phases.iter().flat_map(|phases| phases.questions());
+        let gates = gates.filter_map(|(question, _)| question.expires_at);
+        approvals.chain(gates).chain(self.wall_clock_deadline()).min()
     }
 }

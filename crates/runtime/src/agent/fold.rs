@@ -67,7 +67,7 @@ impl RunState {
         let workspace = started.workspace.as_ref().and_then(json::read::<Value>).unwrap_or_default();
         let text = |key: &str| workspace.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let origin = started.resumed_from.as_ref().or(started.forked_from.as_ref()).and_then(origin);
-        Ok(Self {
+        let mut state = Self {
             run,
             goal: started.goal.clone(),
             model: started.model_id.clone(),
@@ -113,11 +113,14 @@ impl RunState {
             changed_files: false,
             client_messages: BTreeMap::new(),
             decisions: BTreeMap::new(),
+            phases: None,
             throttled: Vec::new(),
             terminal: None,
             actor: started.extra.get("actor").as_ref().and_then(json::read),
             spec: Arc::new(spec),
-        })
+        };
+        state.begin_phases(place, payload);
+        Ok(state)
     }
 
     /// The state after the first event of a run that goes on from `source`, as that was at the place
@@ -134,6 +137,7 @@ impl RunState {
         let messages = source.conversation.messages().as_ref().clone();
         state.conversation = Conversation::rebuilt(&state.preamble_slices(), messages);
         state.needs_turn = source.needs_turn;
+        state.continue_phases(&source);
         state.attachments = source.attachments;
         state.checkpoint = source.checkpoint;
         Ok(state)
@@ -172,6 +176,7 @@ impl RunState {
         }
         (self.last, self.last_at, self.head) = (place.seq, place.ts, place.hash);
         self.deliver();
+        self.apply_to_phases(place, payload);
     }
 
     /// Once nothing is open, the model hears the results of its calls and then what people said meanwhile.
@@ -392,10 +397,10 @@ impl RunState {
                 }
             }
             data::ApprovalTimedOut::TYPE => {
-                if let Some(timed_out) = data::ApprovalTimedOut::read(typed)
-                    && let Some(call) = self.waiting_mut(&timed_out.approval_id)
-                {
-                    call.close("nobody answered the request for approval in time".into(), true);
+                if let Some(timed_out) = data::ApprovalTimedOut::read(typed) {
+                    if let Some(call) = self.waiting_mut(&timed_out.approval_id) {
+                        call.close("nobody answered the request for approval in time".into(), true);
+                    }
                     self.decisions.insert(timed_out.approval_id, (place.seq, "timed_out".into()));
                 }
             }

@@ -6,6 +6,7 @@ use r1_protocol::{api, json};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::phases::PhasePlan;
 use crate::mcp::ServerSpec;
 use crate::policy::{ApprovalMode, Policy};
 use crate::price::Price;
@@ -55,6 +56,9 @@ pub struct RunSpec {
     /// Of a run without a model: the calls to make, one after the other.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<PlannedCall>,
+    /// How the task goes through its phases, if it has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<PhasePlan>,
     /// What a workspace of the run's own is made from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace_source: Option<WorkspaceSource>,
@@ -104,6 +108,7 @@ impl Default for RunSpec {
             mcp_servers: Vec::new(),
             thinking_deltas: false,
             plan: Vec::new(),
+            phases: None,
             workspace_source: None,
         }
     }

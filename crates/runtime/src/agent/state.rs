@@ -10,6 +10,7 @@ use r1_protocol::data::Actor;
 use super::budget::Spent;
 use super::call::{Call, Stage};
 use super::conversation::Conversation;
+use super::phases::{Phases, Standing};
 use super::spec::RunSpec;
 use crate::model::{Block, Message};
 use crate::policy::Grants;
@@ -109,6 +110,8 @@ pub struct RunState {
     pub(super) client_messages: BTreeMap<String, (Seq, String)>,
     /// Why it was passed over in the queue since it last came there.
     pub throttled: Vec<String>,
+    /// How far its task is, if that goes through phases.
+    pub phases: Option<Box<Phases>>,
     /// What became of each request for approval, and where the log says so.
     pub(super) decisions: BTreeMap<String, (Seq, String)>,
     /// How it ended.
@@ -128,6 +131,15 @@ pub enum Phase {
     Claimed,
     /// Its worker is gone, and a person should look before it goes on.
     Paused,
+}
+
+/// What a request for approval is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Asked<'a> {
+    /// A call that waits for it.
+    Call(&'a Call),
+    /// A gate that stands in the way.
+    Gate(&'a Standing),
 }
 
 /// A worker's claim, as the log tells it.
@@ -221,12 +233,14 @@ impl RunState {
             && self.calls.is_empty()
     }
 
-    /// Pending approvals: their ids, and the calls they are about.
-    pub fn approvals(&self) -> impl Iterator<Item = (&str, &Call)> {
-        self.calls.iter().filter_map(|call| match &call.stage {
-            Stage::Waiting { approval_id, .. } => Some((approval_id.as_str(), call)),
+    /// Pending approvals: their ids, and what they are about.
+    pub fn approvals(&self) -> impl Iterator<Item = (&str, Asked<'_>)> {
+        let calls = self.calls.iter().filter_map(|call| match &call.stage {
+            Stage::Waiting { approval_id, .. } => Some((approval_id.as_str(), Asked::Call(call))),
             _ => None,
-        })
+        });
+        let gates = self.phases.iter().flat_map(|phases| phases.questions());
+        calls.chain(gates.map(|(question, standing)| (question.approval_id.as_str(), Asked::Gate(standing))))
     }
 
     /// The number of the next turn.
@@ -263,6 +277,9 @@ impl RunState {
             return self.planned_call().is_some_and(|call| matches!(call.stage, Stage::Waiting { .. }));
         }
         let mut open = self.calls.iter().filter(|call| call.is_open()).peekable();
+        if self.turn.is_none() && open.peek().is_none() {
+            return self.phases.iter().any(|phases| phases.questions().next().is_some());
+        }
         self.turn.is_none() && open.peek().is_some() && open.all(|call| matches!(call.stage, Stage::Waiting { .. }))
     }
 }

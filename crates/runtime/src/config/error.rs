@@ -54,6 +54,12 @@ pub enum ConfigError {
     /// An MCP server cannot be used.
     #[error(transparent)]
     Server(#[from] BadServer),
+    /// A reviewer that names no model.
+    #[error("`gates.reviewer` is `{name}`; write it as `provider/model`")]
+    Reviewer {
+        /// What stands there.
+        name: String,
+    },
     /// The provider is not known.
     #[error("there is no provider `{name}`; known are {known}, or describe it in `[providers.{name}]`")]
     Provider {

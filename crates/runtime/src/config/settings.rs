@@ -36,12 +36,22 @@ pub struct Config {
     pub mcp: Mcp,
     /// Who searches the web.
     pub web_search: Option<WebSearch>,
+    /// Who reviews at the gates between phases.
+    pub gates: Gates,
     /// What is recorded.
     pub record: Record,
     /// What a collector of OpenTelemetry is told by `r1 serve`.
     pub telemetry: Telemetry,
     /// Who signs receipts.
     pub signing: Signing,
+}
+
+/// What gates need beside their preset.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Gates {
+    /// The model that reviews, as `provider/model`. It should be of another family than the one that works.
+    pub reviewer: Option<String>,
 }
 
 /// What a collector of OpenTelemetry is told. The environment's `OTEL_…` variables win.
@@ -271,7 +281,18 @@ impl Config {
         if let Some(name) = &self.run.provider {
             self.provider(name)?;
         }
+        if let Some(name) = &self.gates.reviewer {
+            self.reviewer(name)?;
+        }
         Ok(())
+    }
+
+    /// A reviewer that is written as `provider/model`: how to reach it, and its name there.
+    pub fn reviewer(&self, name: &str) -> Result<(ProviderSpec, String), ConfigError> {
+        match name.split_once('/') {
+            Some((provider, model)) if !model.is_empty() => Ok((self.provider(provider)?, model.to_owned())),
+            _ => Err(ConfigError::Reviewer { name: name.to_owned() }),
+        }
     }
 
     /// How to reach a provider: the well-known one of that name with what the settings change.

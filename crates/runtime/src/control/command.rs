@@ -172,6 +172,7 @@ fn without_secrets(engine: &Engine, mut command: Command) -> Command {
             }
             changes.tags.iter_mut().flat_map(|tags| tags.values_mut()).for_each(|tag| redactor.json(tag));
         }
+        Command::Override { reason, .. } => *reason = redactor.text(reason).into_owned(),
         Command::Record { events } => events.iter_mut().for_each(|event| redactor.json(&mut event.data)),
         Command::Release { .. } => {}
     }

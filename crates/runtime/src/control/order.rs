@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use super::create::{Attachment, NewRun};
 use crate::Home;
 use crate::agent::prompt::{Surroundings, system_prompt};
-use crate::agent::{Budget, PlannedCall, RunSpec, SandboxWish, WorkspaceSource};
+use crate::agent::{Budget, PhasePlan, PlannedCall, ReviewerSpec, RunSpec, SandboxWish, WorkspaceSource};
 use crate::config::{self, Config, ConfigError, Given, Loaded};
+use crate::gate::{Preset, PresetError};
 use crate::machine::{Machine, Variables};
 use crate::net::NetError;
 use crate::price::PriceBook;
@@ -91,6 +92,15 @@ impl Work {
     }
 }
 
+/// A task that is to go through phases, with gates between them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PhaseWish {
+    /// Which gates: the name of a preset, or a file; else what the project or R1 itself says.
+    pub gates: Option<String>,
+    /// Commands that say whether the task is done.
+    pub criteria: Vec<String>,
+}
+
 /// A run that is wanted, beside what the settings say.
 #[derive(Clone, Debug)]
 pub struct Order {
@@ -118,6 +128,8 @@ pub struct Order {
     pub held: bool,
     /// W3C trace context of whoever asks.
     pub trace_parent: Option<String>,
+    /// Whether the task goes through phases, and how.
+    pub phases: Option<PhaseWish>,
 }
 
 impl Order {
@@ -137,7 +149,18 @@ impl Order {
             tags: Object::new(),
             held: false,
             trace_parent: None,
+            phases: None,
         }
+    }
+
+    /// How the task goes through its phases, if it does and its gates can be read.
+    pub fn phase_plan(&self, config: &Config) -> Result<Option<PhasePlan>, OrderError> {
+        let Some(PhaseWish { gates, criteria }) = &self.phases else { return Ok(None) };
+        let repository = self.workspace.ancestors().find(|directory| directory.join(".git").exists());
+        let preset = Preset::load(repository.unwrap_or(&self.workspace), gates.as_deref())?;
+        let reviewer = config.gates.reviewer.as_ref().map(|name| config.reviewer(name)).transpose()?;
+        let reviewer = reviewer.map(|(provider, model)| ReviewerSpec { provider, model });
+        Ok(Some(PhasePlan { preset, reviewer, criteria: criteria.clone(), is_git: repository.is_some() }))
     }
 
     /// Who is to be asked, if it can be reached; what there is no need of is not looked at.
@@ -175,6 +198,7 @@ impl Order {
         let (tools, missing) = self.tools(&spec, machine).await?;
         spec.tools = tools;
         spec.plan = self.work.plan();
+        spec.phases = self.phase_plan(config)?;
         let mode = config.run.workspace.clone();
         let mut workspace = self.workspace.clone();
         if mode != WorkspaceMode::InPlace {
@@ -309,6 +333,9 @@ pub enum OrderError {
     /// The settings do not fit.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The gates cannot be read.
+    #[error(transparent)]
+    Gates(#[from] PresetError),
     /// The provider cannot be reached.
     #[error(transparent)]
     Provider(#[from] OpenError),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 pub use children::{Child, check_children};
 pub(crate) use notes::notes_of;
-pub use policy::{PolicyError, gate_policy};
+pub use policy::gate_policy;
 use r1_event::RunId;
 use r1_event::finding::{State, Verdict as LogVerdict};
 use r1_receipt::file::MAX_FILE;

@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::call::{self, Job};
 use super::claim::Claimed;
+use super::gate;
 use super::keeper::Standing;
 use super::room::{self, NoRoom, Room};
 use super::stage;
@@ -77,7 +78,6 @@ pub(super) struct Runner<'e> {
 }
 
 struct Task {
-    id: Id,
     cancel: CancellationToken,
 }
 
@@ -98,6 +98,7 @@ struct Settles<'a> {
 enum Work {
     Answer(Answered),
     Event(Box<Payload>),
+    Decision(Vec<Emission>),
 }
 
 impl<'e> Runner<'e> {
@@ -304,10 +305,17 @@ impl<'e> Runner<'e> {
                     Work::Event(Box::new(checkpoint(at_sequence, workspace_revision)))
                 })
             }
+            Effect::Gate { round, gate } => {
+                let context = self.context(cancel.clone());
+                match gate::Job::new(self.engine, &self.state, context, *round, gate) {
+                    Some(job) => self.tasks.spawn(async move { Work::Decision(job.run().await) }),
+                    None => return,
+                }
+            }
             Effect::Delay { .. } => return,
         };
         self.names.insert(handle.id(), effect.clone());
-        self.under_way.insert(effect, Task { id: handle.id(), cancel });
+        self.under_way.insert(effect, Task { cancel });
     }
 
     fn model_call(&self) -> impl Future<Output = Answered> + Send + 'static {
@@ -363,7 +371,7 @@ impl<'e> Runner<'e> {
             Err(err) => (err.id(), None),
         };
         let Some(effect) = self.names.remove(&id) else { return Ok(()) };
-        self.under_way.retain(|_, task| task.id != id);
+        let was_stopped = self.under_way.remove(&effect).is_some_and(|task| task.cancel.is_cancelled());
         match (effect, work) {
             (Effect::Model { turn_id, .. }, work) => {
                 let answered = match work {
@@ -397,6 +405,17 @@ impl<'e> Runner<'e> {
                 .await
             }
             (Effect::Checkpoint, Some(Work::Event(event))) => self.input(*event).await,
+            (Effect::Gate { round, gate }, work) => {
+                // One that was stopped is asked again by whoever goes on.
+                if was_stopped || !self.state.waits_for_gate(round, &gate) {
+                    return Ok(());
+                }
+                let decision = match work {
+                    Some(Work::Decision(decision)) => decision,
+                    _ => gate::defect(&self.state, round, &gate),
+                };
+                self.commit(decision, None).await.map(drop)
+            }
             (Effect::Checkpoint, _) => self.input(checkpoint(self.state.last.get() - 1, None)).await,
             (_, _) => Ok(()),
         }
@@ -439,6 +458,11 @@ impl<'e> Runner<'e> {
                 };
                 events.push(timed_out.to_payload());
             }
+        }
+        let asked = self.state.phases.iter().flat_map(|phases| phases.questions());
+        for (question, _) in asked.filter(|(question, _)| question.expires_at.is_some_and(|at| at <= now)) {
+            let (approval_id, after_seconds) = (question.approval_id.clone(), self.state.spec.approval_timeout_s);
+            events.push(data::ApprovalTimedOut { approval_id, after_seconds, ..Default::default() }.to_payload());
         }
         events.extend(self.state.out_of_time(now));
         self.inputs(events).await

@@ -32,6 +32,8 @@ pub(super) struct Progress {
     /// Whether something was said that the model has not heard.
     heard: bool,
     calls: Vec<Call>,
+    /// Requests for approval that are about gates.
+    gates: BTreeSet<String>,
     /// Files that can come with a message.
     attachable: BTreeSet<String>,
 }
@@ -106,6 +108,9 @@ impl Progress {
 
     fn waits_for_a_person(&self) -> bool {
         let mut open = self.calls.iter().filter(|call| call.stage != Stage::Closed).peekable();
+        if !self.in_turn && open.peek().is_none() {
+            return !self.gates.is_empty();
+        }
         !self.in_turn && open.peek().is_some() && open.all(|call| matches!(call.stage, Stage::Waiting { .. }))
     }
 
@@ -187,8 +192,11 @@ impl Progress {
                 }
             }
             ApprovalRequested::TYPE => {
-                if let (Some(call_id), Some(approval_id)) = (text("tool_call_id"), text("approval_id")) {
-                    self.set(call_id, Stage::Waiting { approval_id: approval_id.into() });
+                let Some(approval_id) = text("approval_id") else { return };
+                match text("tool_call_id") {
+                    Some(call_id) => self.set(call_id, Stage::Waiting { approval_id: approval_id.into() }),
+                    None if text("kind") == Some("gate") => drop(self.gates.insert(approval_id.into())),
+                    None => {}
                 }
             }
             ApprovalResolved::TYPE => {
@@ -272,6 +280,9 @@ impl Progress {
     }
 
     fn answered(&mut self, answered: Option<&str>, stage: Stage) {
+        if let Some(approval_id) = answered {
+            self.gates.remove(approval_id);
+        }
         let waits = |call: &&mut Call| matches!(&call.stage, Stage::Waiting { approval_id } if Some(&**approval_id) == answered);
         if let Some(call) = self.calls.iter_mut().find(waits) {
             call.stage = stage;

@@ -8,7 +8,7 @@ use super::custom::Custom;
 use super::key::{Mark, RedactionKey};
 use super::known::{self, Form, Secrets};
 use super::look::{Look, NeedMore, Reached};
-use super::{RedactorError, token};
+use super::{Finding, RedactorError, token};
 
 /// Who found a secret; of several, the first here gives the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,15 +20,21 @@ pub(super) enum Detector {
     Entropy,
 }
 
-impl fmt::Display for Detector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Detector {
+    const fn as_str(self) -> &'static str {
+        match self {
             Self::Known => "known",
             Self::Token => "token",
             Self::Custom => "custom",
             Self::Assignment => "assignment",
             Self::Entropy => "entropy",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Detector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -182,6 +188,24 @@ impl Engine {
             self.scan_lines(bytes, 0, true, which, |_| is_found = true);
         }
         is_found
+    }
+
+    /// What is found in a whole text, in the order of its places.
+    pub(super) fn findings(&self, bytes: &[u8]) -> Vec<Finding> {
+        let mut spans = self.scan(bytes, 0, 0, true, Which::All).spans;
+        self.scan_lines(bytes, 0, true, Which::All, |place| spans.push(Span::new(Detector::Custom, place)));
+        spans.sort_by_key(|span| (span.place.start, span.detector));
+        let mut findings: Vec<Finding> = Vec::new();
+        for Span { place, detector, mark: _ } in spans {
+            let rest = bytes.get(place.end..).unwrap_or_default();
+            let more = place.goes_on.map_or(0, |class| rest.iter().take_while(|byte| class.contains(**byte)).count());
+            let end = place.end + more;
+            match findings.last_mut() {
+                Some(last) if place.start < last.place.end => last.place.end = last.place.end.max(end),
+                _ => findings.push(Finding { place: place.start..end, detector: detector.as_str() }),
+            }
+        }
+        findings
     }
 
     fn look_closer(&self, anchor: Anchor, look: Look<'_>, anchor_len: usize) -> Result<Option<Span>, NeedMore> {

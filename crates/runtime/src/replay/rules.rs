@@ -52,6 +52,7 @@ pub(super) fn is_the_loops(payload: &Payload) -> bool {
         | Payload::RunCompleted(_) => true,
         Payload::BudgetExceeded(exceeded) => exceeded.limit != "wall_clock",
         Payload::RunFailed(_) => !cuts_in(payload),
+        Payload::UserMessageAppended(message) => message.by.as_deref() == Some("system"),
         Payload::AssistantMessageCompleted(message) => message.stop_reason == "error",
         Payload::Typed(typed) => matches!(
             typed.r#type.as_str(),
@@ -61,6 +62,8 @@ pub(super) fn is_the_loops(payload: &Payload) -> bool {
                 | data::CostTick::TYPE
                 | data::CostBudgetWarning::TYPE
                 | data::PolicyModelRewrote::TYPE
+                | data::PhaseTransition::TYPE
+                | data::PhaseTransitionRefused::TYPE
         ),
         _ => false,
     }

@@ -5,10 +5,12 @@
 mod coverage;
 mod engine;
 mod files;
+mod gate;
 mod index;
 mod kill;
 mod mcp;
 mod net;
+mod phases;
 mod provider;
 mod receipt;
 mod redaction;

@@ -32,7 +32,12 @@ impl From<Refusal> for ApiError {
             Refusal::Paused => Self::crash_recovery(message).hint("POST …/resume, then send it again"),
             Refusal::LessBudget { .. } => Self::conflict(message),
             Refusal::Reserved { .. } => Self::permission_denied(message),
+            Refusal::NoReason => Self::invalid("/comment", message),
+            Refusal::NothingToEdit => Self::invalid("/edited_input", message),
+            Refusal::UnknownDecision { .. } => Self::not_found(message),
             Refusal::AlreadySo { .. }
+            | Refusal::NoOpenRound
+            | Refusal::LetsPass { .. }
             | Refusal::OtherDecision { .. }
             | Refusal::OtherText { .. }
             | Refusal::NoModel
@@ -149,7 +154,7 @@ impl From<OrderError> for ApiError {
             OrderError::Provider(_) => {
                 Self::invalid("/provider", message).hint("set its key where the server runs, or use another provider")
             }
-            err @ OrderError::Net(_) => Self::internal(&err),
+            err @ (OrderError::Net(_) | OrderError::Gates(_)) => Self::internal(&err),
         }
     }
 }

@@ -88,7 +88,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let mut bytes = read_file(&args.receipt)?;
     let respelled = args.lenient_format && respell(&mut bytes);
     let keys = keys_of(&args, context)?;
-    let gates = args.gates.as_deref().map(gate_policy).transpose()?;
+    let gates = args.gates.as_deref().map(|choice| gate_policy(Path::new("."), choice)).transpose()?;
     let log = match &args.log {
         Some(log) => Some(read_log(context, log).await?),
         None => None,

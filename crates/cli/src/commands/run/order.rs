@@ -8,7 +8,7 @@ use std::time::Duration;
 use r1_event::RunId;
 use r1_runtime::config::{Config, Period};
 use r1_runtime::control::create::{Attachment, NewRun, create};
-use r1_runtime::control::order::{self, Work};
+use r1_runtime::control::order::{self, PhaseWish, Work};
 use r1_runtime::machine::Variables;
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::provider::Scenario;
@@ -54,10 +54,12 @@ impl Order {
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
             unattended,
             trace_parent: environment::variable("TRACEPARENT"),
+            phases: args.phases.then(|| PhaseWish { gates: args.gates.clone(), criteria: args.accept.clone() }),
             ..order::Order::new(Work::Agent(prompt), workspace)
         };
         let variables: Variables = Arc::new(environment::variable);
         order.model(&config, &variables)?;
+        order.phase_plan(&config)?;
         Ok(Self {
             order,
             config,

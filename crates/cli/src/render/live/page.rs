@@ -15,6 +15,8 @@ pub(super) enum Block {
     Calls(u64),
     /// A question to a person and its answer.
     Question(String),
+    /// What the gates of a round say.
+    Gates(u64),
     /// News of the run itself.
     Notice,
     /// How it ended.

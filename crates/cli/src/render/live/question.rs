@@ -1,6 +1,6 @@
 //! What a person is asked, and what was answered.
 
-use r1_protocol::data::{ApprovalRequested, ApprovalResolved, Approver, Decision, Scope};
+use r1_protocol::data::{ApprovalKind, ApprovalRequested, ApprovalResolved, Approver, Decision, Scope};
 use serde_json::Value;
 
 use super::call::headline;
@@ -17,6 +17,9 @@ pub(super) fn asked(request: &ApprovalRequested, diffs: &[(String, Vec<String>)]
     let body = |text: &str, page: &mut Page| page.line(&format!("{NOTICE}┃{NOTICE:#} {text}"));
     let input = request.input.clone().map_or(Value::Null, Value::Object);
     match (&request.argv, diffs.is_empty()) {
+        _ if request.kind == ApprovalKind::Gate => {
+            page.fold(&request.summary, 2).iter().for_each(|line| body(&format!("{BOLD}{line}{BOLD:#}"), page));
+        }
         (Some(argv), _) => {
             for (line, at) in page.fold(&command_line(argv), 4).into_iter().zip(0..) {
                 let mark = if at == 0 { "$" } else { " " };

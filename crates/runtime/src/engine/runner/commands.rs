@@ -3,8 +3,8 @@
 use r1_store::AppendError;
 
 use super::{Ending, Runner, Settles};
-use crate::agent::Effect;
 use crate::agent::command::{self, Command, Refusal, Resolution, Response};
+use crate::agent::{Asked, Effect};
 use crate::control::caller::Caller;
 use crate::control::errand::{self, Errand};
 use crate::engine::EngineError;
@@ -65,7 +65,7 @@ impl Runner<'_> {
 
     fn remember_edit(&mut self, command: &Command) {
         if let Command::Resolve(Resolution { approval_id, edited_input: Some(input), .. }) = command
-            && let Some((_, call)) = self.state.approvals().find(|(id, _)| id == approval_id)
+            && let Some((_, Asked::Call(call))) = self.state.approvals().find(|(id, _)| id == approval_id)
         {
             self.real_inputs.insert(call.call_id.clone(), input.clone());
         }
@@ -73,7 +73,8 @@ impl Runner<'_> {
 
     /// Once all work has stopped, a cancelled run is closed. True if that was done now.
     pub(super) async fn finish_ending(&mut self) -> Result<bool, EngineError> {
-        if self.ending.is_none() || self.under_way.keys().any(|effect| matches!(effect, Effect::Run { .. })) {
+        let runs = |effect: &Effect| matches!(effect, Effect::Run { .. } | Effect::Gate { .. });
+        if self.ending.is_none() || self.under_way.keys().any(runs) {
             return Ok(false);
         }
         let Some(Ending { id, errand }) = self.ending.take() else { return Ok(false) };

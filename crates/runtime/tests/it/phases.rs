@@ -1,0 +1,6 @@
+//! Tasks that go through phases, with gates between them.
+
+mod machine;
+mod people;
+mod playing;
+mod support;
