@@ -110,7 +110,8 @@ impl SessionFile {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(directory)?;
         // A temporary file is its owner's alone, and stays so.
-        let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
+        let mut name = tempfile::Builder::new();
+        let mut temporary = name.prefix("r1.session.").suffix(".tmp.json").tempfile_in(directory)?;
         serde_json::to_writer_pretty(&mut temporary, &self.session)?;
         temporary.write_all(b"\n")?;
         temporary.as_file().sync_all()?;

@@ -33,7 +33,7 @@ pub enum SnapshotError {
     Io(#[from] std::io::Error),
 }
 
-/// The files that R1 itself writes into a project are no work of an agent: in the form of a `.gitignore`.
+/// The files that R1 itself writes into a project, as git ignores them: they are no work of an agent.
 pub(crate) const OWN_FILES: &str = "/.stoke/ledger/\n/.stoke/r1.session*.json\n";
 
 /// Says that a revision is a tree in R1's own repositories.
@@ -46,16 +46,16 @@ impl Snapshots {
         Self { root }
     }
 
-    /// Saves a workspace, without what its `.gitignore` names and what R1 itself writes there. `None` if git is not there or cannot: a
-    /// run goes on without snapshots.
+    /// Saves a workspace, without what its `.gitignore` names and what R1 writes there. `None` if git is not
+    /// there or cannot: a run goes on without snapshots.
     pub async fn save(&self, workspace: &Path) -> Option<String> {
         let repository = self.repository(workspace);
         if !repository.join("HEAD").exists() {
             std::fs::create_dir_all(&self.root).ok()?;
             init(&repository).run().await.ok()?;
-            std::fs::create_dir_all(repository.join("info")).ok()?;
-            std::fs::write(repository.join("info/exclude"), OWN_FILES).ok()?;
         }
+        std::fs::create_dir_all(repository.join("info")).ok()?;
+        std::fs::write(repository.join("info/exclude"), OWN_FILES).ok()?;
         git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
         let tree = git(&repository, workspace).args(["write-tree"]).run().await.ok()?;
         // A reference keeps the tree from being collected.
@@ -134,6 +134,21 @@ mod tests {
         assert!(!dir.path().join("r/b.txt").exists());
         assert!(!dir.path().join("r/.stoke").exists());
         assert!(!dir.path().join("r/.r1-restore-index").exists());
+    }
+
+    #[tokio::test]
+    async fn what_r1_itself_writes_is_not_saved() {
+        let dir = tempfile::tempdir().unwrap();
+        let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
+        std::fs::create_dir_all(workspace.join(".stoke/ledger/nodes")).unwrap();
+        for name in ["gates.yaml", "r1.session.json", "ledger/nodes/node.json"] {
+            std::fs::write(workspace.join(".stoke").join(name), "{}").unwrap();
+        }
+        let saved = snapshots.save(&workspace).await.unwrap();
+        snapshots.restore(&saved, &dir.path().join("r")).await.unwrap();
+        let names = std::fs::read_dir(dir.path().join("r/.stoke")).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["gates.yaml"]);
     }
 
     #[tokio::test]

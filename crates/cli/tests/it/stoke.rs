@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod gates;
 mod nodes;
 mod pressure;
 mod public_reader;
@@ -42,6 +43,8 @@ pub(crate) fn command(sandbox: &Sandbox, more: &[&str]) -> Command {
     let mut command = sandbox.command();
     command.args(["run", "-C", "project", "--scenario", "scenario.yaml", "--output-format", "stream-json"]);
     command.args(more);
+    // Gates run programs.
+    command.env("PATH", std::env::var_os("PATH").unwrap());
     command
 }
 

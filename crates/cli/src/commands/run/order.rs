@@ -53,8 +53,8 @@ impl Order {
             scenario: args.scenario.as_deref().map(scenario).transpose()?,
             attachments: args.attach.iter().map(|path| attachment(path)).collect::<Result<_, _>>()?,
             unattended,
-            phases: args.phases.then(|| PhaseWish { gates: args.gates.clone(), criteria: args.accept.clone() }),
             trace_parent: environment::variable("TRACEPARENT"),
+            phases: args.phases.then(|| PhaseWish { gates: args.gates.clone(), criteria: args.accept.clone() }),
             ..order::Order::new(Work::Agent(prompt), workspace)
         };
         let variables: Variables = Arc::new(environment::variable);

@@ -11,7 +11,7 @@ turns:
     delay_ms: 200
 ";
 
-fn assert_ends(lines: &[Value], code: i32, expected: i32, subtype: &str) {
+pub(super) fn assert_ends(lines: &[Value], code: i32, expected: i32, subtype: &str) {
     let completes: Vec<_> = lines.iter().filter(|line| line["type"] == "complete").collect();
     assert_eq!(completes.len(), 1, "{lines:?}");
     let last = lines.last().unwrap();
