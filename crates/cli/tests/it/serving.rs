@@ -119,7 +119,8 @@ fn a_receipt_over_http_is_the_one_that_the_command_makes() {
     sandbox.ok(&["key", "new", "--not-before", "2026-01-01T00:00:00Z"]);
     sandbox.import(&finished(RUN));
     sandbox.import(&open(OTHER_RUN));
-    let serving = Serving::start(&sandbox, &[]);
+    // Without workers: they would take the open run up and end it.
+    let serving = Serving::start(&sandbox, &["--workers", "0"]);
     let token = serving.said["token"].as_str().unwrap();
     let receipt = |run: &str, query: &str| get(serving.url(), &format!("/hecate/v1/runs/{run}/receipt{query}"), token);
     let (status, bytes) = receipt(RUN, "");
