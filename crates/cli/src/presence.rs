@@ -73,7 +73,6 @@ impl Presence {
             | Exit::Escalated
             | Exit::NoDaemon
             | Exit::Untrusted
-            | Exit::Escalated
             | Exit::Incomplete => Status::Failed,
         };
         // The file is there to be found, and whoever wants to know how a run ended reads its log.
