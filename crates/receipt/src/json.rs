@@ -1,7 +1,7 @@
 //! The JSON that receipts are made of: RFC 8785 over a closed set of values.
 //!
 //! Objects, arrays, strings, booleans and integers up to ±(2^53−1); no floats, no null. Text that comes
-//! from outside is read in two steps: [`syntax`] says whether it is JSON at all, and [`walk`] looks at the
+//! from outside is read in two steps: `syntax` says whether it is JSON at all, and `walk` looks at the
 //! values without building them, so that hostile input costs no memory to speak of.
 
 pub(crate) mod syntax;

@@ -114,7 +114,7 @@ impl Pen {
     }
 }
 
-/// As [`write`], with events that depend on those before them.
+/// As [`write()`], with events that depend on those before them.
 pub async fn write_with(
     store: &SharedStore,
     opening: Opening,
