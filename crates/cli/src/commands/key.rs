@@ -41,7 +41,7 @@ pub(super) fn run(command: Command, context: &Context) -> Result<Exit, CliError>
 
 /// For whom a key speaks, as it is typed.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum ScopeArg {
+pub(super) enum ScopeArg {
     /// One agent on one machine
     Agent,
     /// A team

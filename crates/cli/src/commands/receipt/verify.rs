@@ -6,6 +6,7 @@ use r1_runtime::control::receipt::{Child, check_children, gate_policy, read_file
 use r1_runtime::keys;
 use serde_json::json;
 
+use crate::commands::key::ScopeArg;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -62,26 +63,6 @@ pub(crate) struct Args {
     /// Print the whole report as JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(super) enum ScopeArg {
-    /// An agent
-    Agent,
-    /// A team
-    Team,
-    /// An organisation
-    Tenant,
-}
-
-impl From<ScopeArg> for Scope {
-    fn from(scope: ScopeArg) -> Self {
-        match scope {
-            ScopeArg::Agent => Self::Agent,
-            ScopeArg::Team => Self::Team,
-            ScopeArg::Tenant => Self::Tenant,
-        }
-    }
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
