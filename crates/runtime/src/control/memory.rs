@@ -18,7 +18,7 @@ use crate::agent::command::{Command, Recorded, Refusal, with_actor};
 use crate::emit::Emission;
 use crate::engine::Engine;
 use crate::history::{HistoryError, load};
-use crate::index::Index;
+use crate::index::{Index, Written};
 use crate::memory::{
     self, Access, Entry, Found, Learned, Library, Listed, MemoryError, Tier, Value, fetch, hold, read_event,
     write_event,
@@ -58,25 +58,6 @@ pub struct Wrote {
     pub key: String,
     /// The event that tells of it.
     pub effect: Effect,
-}
-
-/// One write, as a log tells it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// When, in Unix nanoseconds.
-    pub at: i64,
-    /// The run whose log has it.
-    pub run: String,
-    /// Where in that log.
-    pub seq: u64,
-    /// agent or operator.
-    pub by: String,
-    /// set or delete.
-    pub op: String,
-    /// The name of the content.
-    pub fingerprint: Option<String>,
-    /// The name of the difference.
-    pub diff_hash: String,
 }
 
 /// The keys of a tier that begin so.
@@ -196,21 +177,11 @@ pub async fn remove(
 }
 
 /// Every write of a key, the oldest first.
-pub async fn history(store: &SharedStore, owner: &Owner, tier: Tier, key: &str) -> Result<Vec<Version>, OperateError> {
+pub async fn history(store: &SharedStore, owner: &Owner, tier: Tier, key: &str) -> Result<Vec<Written>, OperateError> {
     match place(owner, tier)? {
         Place::Lasting(workspace) => {
             let known = library(Index::new(store.clone()), workspace).history(tier, key).await?;
-            let writes = known.map(|known| known.writes).unwrap_or_default();
-            let version = |write: crate::index::Written| Version {
-                at: write.at,
-                run: write.run,
-                seq: write.seq,
-                by: write.by,
-                op: write.op,
-                fingerprint: write.fingerprint,
-                diff_hash: write.diff_hash,
-            };
-            Ok(writes.into_iter().map(version).collect())
+            Ok(known.map(|known| known.writes).unwrap_or_default())
         }
         Place::Task(run) => of_log(store, run, tier, key).await,
     }
@@ -318,7 +289,7 @@ async fn record(
     Ok(Effect::new(&place.run_id, place.seq))
 }
 
-async fn of_log(store: &SharedStore, run: &RunId, tier: Tier, key: &str) -> Result<Vec<Version>, OperateError> {
+async fn of_log(store: &SharedStore, run: &RunId, tier: Tier, key: &str) -> Result<Vec<Written>, OperateError> {
     let mut found = Vec::new();
     let mut next = Seq::FIRST;
     loop {
@@ -332,15 +303,7 @@ async fn of_log(store: &SharedStore, run: &RunId, tier: Tier, key: &str) -> Resu
             let Ok((at, Payload::Typed(typed))) = RunState::read(record) else { continue };
             let Some(write) = MemoryWrite::read(&typed).filter(|write| write.key == key) else { continue };
             if Tier::of(&write.tier, &write.store) == Some(tier) {
-                found.push(Version {
-                    at: at.ts.0,
-                    run: run.to_string(),
-                    seq: at.seq.get(),
-                    by: write.by.as_str().to_owned(),
-                    op: write.op.as_str().to_owned(),
-                    fingerprint: write.fingerprint,
-                    diff_hash: write.diff_hash,
-                });
+                found.push(Written::new(run, at.seq, at.ts, write));
             }
         }
     }

@@ -51,14 +51,10 @@ pub struct Written {
     pub holds: bool,
 }
 
-impl Remembered {
-    pub(super) fn new(workspace: &str, tier: Tier, key: &str) -> Self {
-        Self { workspace: workspace.to_owned(), tier: tier.word().into(), key: key.to_owned(), writes: Vec::new() }
-    }
-
-    /// Takes a write. The order is that of the time, whatever order logs are read in.
-    pub(super) fn take(&mut self, run: &RunId, seq: Seq, at: UnixNanos, write: MemoryWrite) {
-        let written = Written {
+impl Written {
+    /// A write, as the event at this place tells it.
+    pub(crate) fn new(run: &RunId, seq: Seq, at: UnixNanos, write: MemoryWrite) -> Self {
+        Self {
             at: at.0,
             run: run.to_string(),
             seq: seq.get(),
@@ -67,7 +63,18 @@ impl Remembered {
             fingerprint: write.fingerprint,
             diff_hash: write.diff_hash,
             holds: write.value.is_some(),
-        };
+        }
+    }
+}
+
+impl Remembered {
+    pub(super) fn new(workspace: &str, tier: Tier, key: &str) -> Self {
+        Self { workspace: workspace.to_owned(), tier: tier.word().into(), key: key.to_owned(), writes: Vec::new() }
+    }
+
+    /// Takes a write. The order is that of the time, whatever order logs are read in.
+    pub(super) fn take(&mut self, run: &RunId, seq: Seq, at: UnixNanos, write: MemoryWrite) {
+        let written = Written::new(run, seq, at, write);
         match self.writes.binary_search(&written) {
             Ok(_) => {}
             Err(place) => self.writes.insert(place, written),

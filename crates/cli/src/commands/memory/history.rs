@@ -1,6 +1,7 @@
 use std::io::Write as _;
 
-use r1_runtime::control::memory::{self, Version};
+use r1_runtime::control::memory;
+use r1_runtime::index::Written;
 use r1_runtime::location::Purpose;
 use serde_json::json;
 
@@ -38,7 +39,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let versions = memory::history(&store, &owner, tier, &args.key).await?;
     store.close().await?;
     if args.json {
-        let version = |version: &Version| {
+        let version = |version: &Written| {
             json!({
                 "at_ns": version.at.to_string(), "run_id": version.run, "seq": version.seq, "by": version.by,
                 "op": version.op, "fingerprint": version.fingerprint, "diff_hash": version.diff_hash,
@@ -49,7 +50,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return Ok(Exit::Ok);
     }
     let mut out = output::stdout();
-    for Version { at, run, seq, by, op, fingerprint, diff_hash: _ } in &versions {
+    for Written { at, run, seq, by, op, fingerprint, .. } in &versions {
         let what = fingerprint.as_deref().map_or("", |fingerprint| &fingerprint[..fingerprint.len().min(12)]);
         let (run, time) = (visible(run), date_time(*at));
         writeln!(out, "{time}  {BOLD}{op:<6}{BOLD:#}  {what:<12}  {by:<8}  {DIM}{run} {seq}{DIM:#}")?;
