@@ -34,6 +34,7 @@ mod totals;
 mod validate;
 
 pub use envelope::{Envelope, MalformedEnvelope};
+pub(crate) use examine::examine_all;
 pub use examine::{Examined, NotV1, examine};
 pub use header::{Header, splice};
 pub use json_text::{JsonTextError, args_from_json, json_to_cbor, result_from_json};

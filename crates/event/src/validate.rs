@@ -174,7 +174,7 @@ enum ExaminedPage {
 impl Examiner {
     fn examine(&self, page: &[Record]) -> ExaminedPage {
         match self {
-            Self::V1 => ExaminedPage::V1(page.iter().map(crate::v1::examine).collect()),
+            Self::V1 => ExaminedPage::V1(crate::v1::examine_all(page)),
             Self::V2 { run_id } => ExaminedPage::V2(facts::examine_all(run_id, page)),
         }
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::fields::Fields;
 use super::form;
-use super::header::{self, Header};
+use super::header::{self, Header, Unhashed};
 use super::lenient::{self, Unreadable};
 use super::table::Table;
 use crate::cbor::{self, Malformed, Rules};
@@ -57,11 +57,34 @@ impl Examined {
 
 /// Examines one event.
 pub fn examine(record: &Record) -> Result<Examined, NotV1> {
-    let (header, gap) = Header::decode_with_gap(&record.header).ok_or(NotV1)?;
-    let Header { run_id, seq, prev_hash, ts, kind } = header;
+    examine_all(std::slice::from_ref(record)).pop().unwrap_or(Err(NotV1))
+}
+
+/// [`examine`] for each of `records`, sooner than one by one.
+pub(crate) fn examine_all(records: &[Record]) -> Vec<Result<Examined, NotV1>> {
+    let headers: Vec<_> = records.iter().map(|record| Header::decode_with_gap(&record.header)).collect();
+    let unhashed: Vec<_> = records
+        .iter()
+        .zip(&headers)
+        .map(|(record, header)| Unhashed {
+            header: &record.header,
+            gap: header.as_ref().map_or(0, |(_, gap)| *gap),
+            payload: record.payload.as_deref(),
+        })
+        .collect();
+    let hashes = header::hash_all(&unhashed);
+    records
+        .iter()
+        .zip(headers)
+        .zip(hashes)
+        .map(|((record, header), hash)| header.map(|(header, gap)| read(record, &header, gap, hash)).ok_or(NotV1))
+        .collect()
+}
+
+fn read(record: &Record, header: &Header<'_>, gap: usize, hash: Digest) -> Examined {
+    let Header { run_id, seq, prev_hash, ts, kind } = *header;
     let none = Bytes::new();
     let payload = record.payload.as_ref().unwrap_or(&none);
-    let hash = header::hash(&record.header, gap, record.payload.as_deref());
     let body = Body::read(kind, payload);
     let hash = body.writable.map(|()| hash);
     let notices = form::notices(seq, kind, &body, payload);
@@ -76,7 +99,7 @@ pub fn examine(record: &Record) -> Result<Examined, NotV1> {
     let prev_hash = prev_hash.map(|hash| end - hash.len()..end);
     let run_id = gap - run_id.len()..gap;
     let header = record.header.clone();
-    Ok(Examined { header, run_id, prev_hash, seq, ts, kind, hash, fields: body.fields, beyond_limits, notices })
+    Examined { header, run_id, prev_hash, seq, ts, kind, hash, fields: body.fields, beyond_limits, notices }
 }
 
 /// A payload, looked at from both sides.

@@ -1,6 +1,7 @@
 //! The envelope of a v1 event without its payload, and how the two come together.
 
 use crate::cbor::{Reader, write};
+use crate::hash_many::{MOST_BYTES, hash_many};
 use crate::id::Digest;
 
 /// The fields of a v1 envelope but for the payload.
@@ -108,24 +109,41 @@ pub(super) fn read_prev_hash<'a>(reader: &mut Reader<'a>) -> Option<Option<&'a [
 pub fn splice(header: &[u8], payload: Option<&[u8]>) -> Vec<u8> {
     let gap = Header::decode_with_gap(header).map_or(header.len(), |(_, gap)| gap);
     let mut out = Vec::with_capacity(header.len() + PAYLOAD.len() + payload.map_or(1, <[u8]>::len));
-    for part in parts(header, gap, payload) {
+    for part in (Unhashed { header, gap, payload }).parts() {
         out.extend_from_slice(part);
     }
     out
 }
 
-/// The event hash.
-pub(super) fn hash(header: &[u8], gap: usize, payload: Option<&[u8]>) -> Digest {
-    let parts = parts(header, gap, payload);
+/// An event whose hash is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Unhashed<'a> {
+    pub(super) header: &'a [u8],
+    /// Where in the header the payload belongs.
+    pub(super) gap: usize,
+    pub(super) payload: Option<&'a [u8]>,
+}
+
+/// The event hash of each, several at once.
+pub(super) fn hash_all(events: &[Unhashed<'_>]) -> Vec<Digest> {
     // Most events are small, and copying them together costs less than hashing in steps.
-    let mut envelope = [0; 2048];
-    let mut len = 0;
-    for part in parts {
-        let Some(free) = envelope.get_mut(len..len + part.len()) else { return hash_in_steps(parts) };
-        free.copy_from_slice(part);
-        len += part.len();
+    let mut envelopes = Vec::new();
+    let ends: Vec<usize> = events
+        .iter()
+        .map(|event| {
+            if !event.is_long() {
+                event.parts().iter().for_each(|part| envelopes.extend_from_slice(part));
+            }
+            envelopes.len()
+        })
+        .collect();
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let inputs: Vec<&[u8]> = starts.zip(&ends).map(|(start, end)| &envelopes[start..*end]).collect();
+    let mut hashes = hash_many(&inputs);
+    for (hash, event) in hashes.iter_mut().zip(events).filter(|(_, event)| event.is_long()) {
+        *hash = hash_in_steps(event.parts());
     }
-    Digest::blake3(&envelope[..len])
+    hashes
 }
 
 fn hash_in_steps(parts: [&[u8]; 5]) -> Digest {
@@ -136,9 +154,17 @@ fn hash_in_steps(parts: [&[u8]; 5]) -> Digest {
     Digest::new(*hasher.finalize().as_bytes())
 }
 
-fn parts<'a>(header: &'a [u8], gap: usize, payload: Option<&'a [u8]>) -> [&'a [u8]; 5] {
-    // An empty payload is written like a missing one.
-    let payload = payload.filter(|bytes| !bytes.is_empty()).unwrap_or(&[write::NULL]);
-    let (front, back) = header.split_at(gap);
-    [SIX_KEYS, front.get(1..).unwrap_or_default(), PAYLOAD, payload, back]
+impl<'a> Unhashed<'a> {
+    /// Too long to be copied for the sake of hashing it beside others.
+    fn is_long(&self) -> bool {
+        self.header.len() + self.payload.map_or(0, <[u8]>::len) > MOST_BYTES
+    }
+
+    /// What the envelope is put together from.
+    fn parts(&self) -> [&'a [u8]; 5] {
+        // An empty payload is written like a missing one.
+        let payload = self.payload.filter(|bytes| !bytes.is_empty()).unwrap_or(&[write::NULL]);
+        let (front, back) = self.header.split_at(self.gap);
+        [SIX_KEYS, front.get(1..).unwrap_or_default(), PAYLOAD, payload, back]
+    }
 }
