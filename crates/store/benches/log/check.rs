@@ -23,15 +23,9 @@ fn validate(table: &mut Table, version: &str, records: &[Record]) {
         .iter()
         .map(|record| [&record.header[..], record.payload.as_deref().unwrap_or_default()].concat())
         .collect();
-    let hash = || {
-        time(|| {
-            flat.iter().for_each(|bytes| {
-                std::hint::black_box(blake3::hash(bytes));
-            });
-        })
-    };
-    let (one, plain) = best_of(5, || check(records, 1), hash);
-    let (two, _) = best_of(5, || check(records, 2), || Duration::ZERO);
+    let (one, plain) = best_of(5, || check(records, 1), || time(|| hash_each(&flat)));
+    // What the second core is worth here, which may be busy with the work of others.
+    let (two, plain_on_two) = best_of(5, || check(records, 2), || time(|| hash_each_on_two(&flat)));
     table.row(
         &format!("validate {version}, 1 KiB payloads, one core"),
         &rate(records.len(), one),
@@ -42,11 +36,25 @@ fn validate(table: &mut Table, version: &str, records: &[Record]) {
     table.row(
         &format!("validate {version}, 1 KiB payloads, two cores"),
         &rate(records.len(), two),
-        &format!("{} plain BLAKE3, {} on one core", rate(records.len(), plain), rate(records.len(), one)),
+        &format!("{} plain BLAKE3, on two cores {}", rate(records.len(), plain), rate(records.len(), plain_on_two)),
         speed(two, plain),
         // 1.7 times what one core must do, which is 0.7 of plain hashing.
         Target::AtLeast(1.7 * 0.7),
     );
+}
+
+fn hash_each(inputs: &[Vec<u8>]) {
+    inputs.iter().for_each(|bytes| {
+        std::hint::black_box(blake3::hash(bytes));
+    });
+}
+
+fn hash_each_on_two(inputs: &[Vec<u8>]) {
+    let (left, right) = inputs.split_at(inputs.len() / 2);
+    std::thread::scope(|scope| {
+        scope.spawn(|| hash_each(left));
+        hash_each(right);
+    });
 }
 
 fn check(records: &[Record], threads: usize) -> Duration {

@@ -62,7 +62,11 @@ impl Table {
             Target::AtLeast(least) => (ratio >= least, format!("≥ {least}")),
             Target::AtMost(most) => (ratio <= most, format!("≤ {most}")),
         };
-        let mark = if met { "ok" } else { "**missed**" };
+        let mark = match met {
+            _ if quick() => "not judged",
+            true => "ok",
+            false => "**missed**",
+        };
         println!("| {what} | {ours} | {limit} | {ratio:.2} | {target} | {mark} |");
         let _ = std::io::stdout().flush();
         if !met {
