@@ -7,7 +7,7 @@ use crate::hash_many::hash_many;
 use crate::header::Header;
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::merkle::Blake3;
+use crate::merkle::{Blake3, TreeHash as _};
 use crate::payload::Payload;
 use crate::record::Record;
 

@@ -212,7 +212,7 @@ impl Machine {
     /// What a verifier says that knows nothing of the loop.
     fn verdict(&self) -> String {
         let mut builder = Builder::new(&[], Notes::default());
-        self.log.records().iter().for_each(|record| builder.push(record));
+        builder.extend(self.log.records());
         let key = SecretKey::from_seed([7; 32]);
         let receipt = builder.sign(&key, Withhold::default()).unwrap();
         let keys = [KnownKey::bare(*key.public().as_bytes())];
