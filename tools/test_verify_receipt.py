@@ -5,7 +5,7 @@ import json
 import pathlib
 import unittest
 
-from verify_receipt import TEST_KEY, Key, canonical, read_json, verdict
+from verify_receipt import TEST_KEY, Key, canonical, moment, read_json, verdict
 
 FIXTURES = pathlib.Path(__file__).parent.parent / "crates/receipt/tests/fixtures"
 KEYS = [Key.read(TEST_KEY)]
@@ -54,13 +54,31 @@ class VerifyReceipt(unittest.TestCase):
         for change, expected in (
             ({}, "VALID"),
             ({"use": "log"}, "UNTRUSTED key_use"),
-            ({"not_before": "2026-04-24T03:06:41Z"}, "UNTRUSTED key_not_yet_valid"),
-            ({"not_after": "2026-04-24T03:06:39Z"}, "UNTRUSTED key_expired"),
+            ({"not_before": "2026-04-24T03:06:40.015000001Z"}, "UNTRUSTED key_not_yet_valid"),
+            ({"not_before": "2026-04-24T05:06:40.015+02:00"}, "VALID"),
+            ({"not_after": "2026-04-24T03:06:40Z"}, "UNTRUSTED key_expired"),
+            ({"not_after": "2026-04-24T03:06:40.015Z"}, "VALID"),
+            ({"revoked_at": "2026-04-24T03:06:40.014999999Z", "revoked_reason": "retired"}, "UNTRUSTED key_revoked"),
+            ({"revoked_at": "2026-04-24T03:06:40.015Z", "revoked_reason": "retired"}, "VALID"),
             ({"revoked_at": "2027-01-01T00:00:00Z", "revoked_reason": "retired"}, "VALID"),
             ({"revoked_at": "2027-01-01T00:00:00Z", "revoked_reason": "compromised"}, "UNTRUSTED key_revoked"),
         ):
             key = Key(KEYS[0].public, entry | change)
             self.assertEqual(verdict(vector("b"), [key])[0], expected, change)
+
+    def test_of_two_entries_the_stricter_counts(self):
+        valid = {"kid": KEYS[0].kid, "use": "receipt", "not_before": "1970-01-01T00:00:00Z"}
+        compromised = valid | {"revoked_at": "2027-01-01T00:00:00Z", "revoked_reason": "compromised"}
+        keys = [Key(KEYS[0].public, entry) for entry in (valid, compromised)]
+        for order in (keys, keys[::-1]):
+            self.assertEqual(verdict(vector("b"), order)[0], "UNTRUSTED key_revoked")
+
+    def test_times_have_up_to_nine_digits_of_a_second(self):
+        self.assertEqual(moment("1970-01-01T00:00:01.5Z"), 1_500_000_000)
+        self.assertEqual(moment("1969-12-31T23:59:59.999999999Z"), -1)
+        for text in ("1970-01-01", "1970-01-01T00:00:00", "1970-01-01T00:00:00.0000000001Z", "soon"):
+            with self.assertRaises(ValueError):
+                moment(text)
 
 
 if __name__ == "__main__":

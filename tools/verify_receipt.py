@@ -355,8 +355,11 @@ class Key:
         value = json.loads(text)
         jwk = value if "kty" in value else value["public"]
         key = cls(base64.urlsafe_b64decode(jwk["x"] + "="), None if "kty" in value else value)
-        if key.entry and key.entry["kid"] != key.kid:
-            raise ValueError("the entry's id does not follow from its key")
+        if key.entry:
+            if key.entry["kid"] != key.kid:
+                raise ValueError("the entry's id does not follow from its key")
+            for field in {"not_before", "not_after", "revoked_at"} & {"not_before", *key.entry}:
+                moment(key.entry[field])
         return key
 
     def is_weak(self):
@@ -389,9 +392,10 @@ def check_trust(receipt, keys, run_log):
     kid = receipt["signing_key_id"]
     if not is_key_id(kid):
         raise Refused("bad_key_id")
-    key = next((key for key in keys if key.kid == kid), None)
-    if key is None:
+    known = [key for key in keys if key.kid == kid]
+    if not known:
         raise Refused("key_unknown")
+    key = known[0]
     if key.is_weak():
         raise Refused("weak_key")
     signature = read_signature(receipt["signature"])
@@ -400,30 +404,42 @@ def check_trust(receipt, keys, run_log):
     signed = canonical({name: receipt[name] for name in ("events", "signing_key_id", "spec_version")})
     if not key.verifies(hashlib.sha256(b"STOKE-RECEIPT-v1\0" + signed.encode()).digest(), signature):
         raise Refused("signature_mismatch")
-    if key.entry:
-        check_allowed(key.entry, run_log)
+    # Of several entries for one key the strictest counts.
+    refusals = {refusal(key.entry, run_log) for key in known if key.entry} - {None}
+    if refusals:
+        raise Refused(min(refusals, key=KEY_ALLOWED.index))
 
 
-def seconds(text):
-    return int(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() // 1)
+KEY_ALLOWED = ["key_use", "key_scope", "key_not_yet_valid", "key_expired", "key_revoked"]
+TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})")
 
 
-def check_allowed(entry, run_log):
+def moment(text):
+    """A time of RFC 3339 in nanoseconds."""
+    match = TIME.fullmatch(text)
+    if not match:
+        raise ValueError(f"not a time: {text}")
+    day, clock, fraction, zone = match.groups()
+    time = datetime.datetime.fromisoformat(f"{day}T{clock}" + ("+00:00" if zone in "Zz" else zone))
+    since = time - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (since.days * 86_400 + since.seconds) * 10**9 + int((fraction or "").ljust(9, "0"))
+
+
+def refusal(entry, run_log):
+    """Why a key does not count for the run, if it does not."""
     if entry["use"] != "receipt":
-        raise Refused("key_use")
+        return "key_use"
     revoked = "revoked_at" in entry or "revoked_reason" in entry
     at = decimal(run_log.get("at")) if run_log else None
     if at is None:
-        if revoked:
-            raise Refused("key_revoked")
-        return
-    at //= 10**9
-    if at < seconds(entry["not_before"]):
-        raise Refused("key_not_yet_valid")
-    if "not_after" in entry and at > seconds(entry["not_after"]):
-        raise Refused("key_expired")
-    if revoked and (entry.get("revoked_reason") != "retired" or "revoked_at" not in entry or at > seconds(entry["revoked_at"])):
-        raise Refused("key_revoked")
+        return "key_revoked" if revoked else None
+    if at < moment(entry["not_before"]):
+        return "key_not_yet_valid"
+    if "not_after" in entry and at > moment(entry["not_after"]):
+        return "key_expired"
+    if revoked and (entry.get("revoked_reason") != "retired" or "revoked_at" not in entry or at > moment(entry["revoked_at"])):
+        return "key_revoked"
+    return None
 
 
 # --- bodies ---------------------------------------------------------------------------------------
@@ -499,6 +515,7 @@ def list_of(shape):
 
 
 texts, hashes = list_of(text), list_of(hash64)
+PHASES = ("PLAN", "EXECUTE", "VERIFY", "COMMIT")
 TIERS = {"L0": "working", "L1": "episodic", "L2": "semantic", "L3": "procedural"}
 PLACE = dict(tier=words(*TIERS), store=words(*TIERS.values()), key=text, by=words("agent", "runtime", "operator"))
 READ = dict(PLACE, hit=boolean, fingerprint_=hash64, call_id_=text)
@@ -519,7 +536,7 @@ BODIES = {
     "MEMORY_WRITE": fields(
         **EVERY, **PLACE, op=words("set", "delete"), diff_hash=hash64, fingerprint_=hash64, prior_fingerprint_=hash64, call_id_=text),
     "GATE_DECISION": fields(
-        **EVERY, task_id=text, round=count, transition=text, phase=text, boundary=words("entry", "exit"), gate_id=text,
+        **EVERY, task_id=text, round=count, transition=text, phase=words(*PHASES), boundary=words("entry", "exit"), gate_id=text,
         gate_version=text, verdict=words("allow", "block", "escalate"), reason_code=text, threshold=per_mille, blocker=boolean,
         preset=text, preset_hash=hash64, inputs_hash=hash64, duration_ms=uint, score_=per_mille, evidence_hash_=hash64,
         command_=text, exit_code_=whole, excluded_=texts,
@@ -568,9 +585,26 @@ BEACON = {
 }
 
 
+def is_beginning(body):
+    """Whether a read that follows nothing is meant to begin a run; another one has only lost what it follows."""
+    return (body.get("tier"), body.get("key")) == ("L0", "identity") or "run_id" in body or "link" in body
+
+
+def is_json(value):
+    read = read_json(value)
+    return read is not None and not any(map(has_lone_surrogate, texts_of(read[0])))
+
+
+def named_by(event):
+    """The id of the event that this one revises or answers."""
+    if event["type"] == "SKILL_AUTHORING_DECISION":
+        return event["body"].get("revision_of")
+    return event["body"]["detail"].get("command_event") if event["type"] == "BEACON_LEDGER_EVENT" else None
+
+
 def body_fits(event):
     kind, body = event["type"], event["body"]
-    if kind == "MEMORY_READ" and not event["preds"]:
+    if kind == "MEMORY_READ" and not event["preds"] and is_beginning(body):
         shape = "ROOT"
     elif kind == "ARTIFACT" and body.get("kind") in ("child_run", "run_log"):
         shape = body["kind"]
@@ -580,12 +614,15 @@ def body_fits(event):
         return False
     if kind == "TOOL_CALL" and "args" in body:
         args = body["args"].encode()
-        return body["args_form"] == "jcs" and len(args) <= MAX_ARGS and hashlib.sha256(args).hexdigest() == body["args_hash"]
+        hashed = hashlib.sha256(args).hexdigest() == body["args_hash"]
+        return body["args_form"] == "jcs" and len(args) <= MAX_ARGS and hashed and is_json(body["args"])
     if kind in ("MEMORY_READ", "MEMORY_WRITE"):
         has_value = body["hit"] if kind == "MEMORY_READ" else body["op"] == "set"
         return TIERS[body["tier"]] == body["store"] and ("fingerprint" in body) == has_value
     if kind == "PHASE_TRANSITION":
         return all(a < b for a, b in zip(body["required"], body["required"][1:]))
+    if kind == "SKILL_AUTHORING_DECISION":
+        return body["mode"] != "operator" or body["confidence"] == 1000
     if kind == "BEACON_LEDGER_EVENT":
         return body["kind"] in BEACON and BEACON[body["kind"]](body["detail"])
     return True
@@ -609,7 +646,7 @@ class Contract:
     """What events say together. `shown` are the events with a body, by place."""
 
     def __init__(self, events, places, keys):
-        self.events, self.keys = events, keys
+        self.events, self.places, self.keys = events, places, keys
         self.stubs = [stub_of(event) for event in events]
         self.shown = [(i, event, event["body"]) for i, event in enumerate(events) if not self.stubs[i]]
         self.preds = [[places[pred] for pred in event["preds"]] for event in events]
@@ -619,7 +656,7 @@ class Contract:
         return [(i, body) for i, event, body in self.shown if event["type"] in types]
 
     def check(self):
-        first("bad_body", (i for i, event, _ in self.shown if not body_fits(event)))
+        first("bad_body", (i for i, event, _ in self.shown if not body_fits(event) or not self.is_linked(i, event)))
         first("stub_forbidden", (i for i, stub in enumerate(self.stubs) if stub in ("erased", "withheld")
                                  and self.events[i]["type"] in ("GATE_DECISION", "PHASE_TRANSITION")))
         first("seq_order", (i for i, _, body in self.shown if any(
@@ -636,6 +673,19 @@ class Contract:
         first("l0_written", (i for i, body in self.of_type("MEMORY_WRITE")
                              if body["tier"] == "L0" and (thinks or body["by"] != "operator")))
         self.check_phases()
+
+    def is_linked(self, index, event):
+        """Whether the event that this one names is among those that it follows, unless that was pruned."""
+        named = named_by(event)
+        if named is None or self.pruned:
+            return True
+        todo, seen = [index], set()
+        while todo:
+            for pred in self.preds[todo.pop()]:
+                if pred not in seen:
+                    seen.add(pred)
+                    todo.append(pred)
+        return self.places.get(named) in seen
 
     def check_root(self):
         roots = [index for index, preds in enumerate(self.preds) if not preds]
@@ -778,10 +828,11 @@ TEST_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 
 def check_cases(path):
     """Compares verdicts with R1's own, case by case."""
-    keys, counts = [Key.read(TEST_KEY)], Counter()
+    test_key, counts = Key.read(TEST_KEY), Counter()
     for line, text_line in enumerate(open(path), 1):
         case = json.loads(text_line)
-        found = verdict(base64.b64decode(case["receipt"]), keys)
+        key = Key.read(case["key"]) if "key" in case else test_key
+        found = verdict(base64.b64decode(case["receipt"]), [key])
         if found != (case["verdict"], case["event_index"]):
             print(f"case {line}: R1 says {case['verdict']} at {case['event_index']}, this {found[0]} at {found[1]}")
             return 1

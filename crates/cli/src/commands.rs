@@ -30,6 +30,7 @@ mod tail;
 
 use clap::Subcommand;
 
+pub(crate) use self::receipt::tell_wrong_use as tell_wrong_verify;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;

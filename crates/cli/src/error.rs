@@ -86,6 +86,11 @@ impl CliError {
         causes
     }
 
+    /// Whether something could not be read or written.
+    pub(crate) fn is_io(&self) -> bool {
+        self.is_caused_by(|cause| cause.is::<io::Error>())
+    }
+
     /// Whether all that went wrong is that nobody reads our output any more.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         let is_closed = |cause: &(dyn Error + 'static)| {

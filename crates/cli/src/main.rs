@@ -53,6 +53,9 @@ fn main() -> ExitCode {
 
 /// Says what is wrong with the arguments, or shows the help that they ask for.
 fn wrong_use(err: &clap::Error) -> ExitCode {
+    if err.use_stderr() {
+        commands::tell_wrong_verify(std::env::args_os());
+    }
     // Whoever closed our output does not want to hear it.
     let _ = err.print();
     let code = u8::try_from(err.exit_code()).unwrap_or(Exit::Usage.code());

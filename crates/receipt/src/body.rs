@@ -61,8 +61,9 @@ fn check_rules(node_type: NodeType, body: &Object<'_>) -> Result<(), Unfit> {
         NodeType::MemoryWrite => check_memory(body, body.text("op") == Some("set")),
         NodeType::GateDecision => check_override(body),
         NodeType::PhaseTransition => check_sorted(body),
+        NodeType::SkillAuthoringDecision => check_confidence(body),
         NodeType::BeaconLedgerEvent => check_detail(body),
-        NodeType::Thought | NodeType::Artifact | NodeType::SkillAuthoringDecision => Ok(()),
+        NodeType::Thought | NodeType::Artifact => Ok(()),
     }
 }
 
@@ -70,7 +71,7 @@ fn fields_of(node_type: NodeType, is_first: bool, body: &Object<'_>) -> Result<&
     Ok(match node_type {
         NodeType::Thought => table::THOUGHT,
         NodeType::ToolCall => table::TOOL_CALL,
-        NodeType::MemoryRead if is_first => table::ROOT,
+        NodeType::MemoryRead if is_first && is_beginning(body) => table::ROOT,
         NodeType::MemoryRead => table::MEMORY_READ,
         NodeType::MemoryWrite => table::MEMORY_WRITE,
         NodeType::PhaseTransition => table::PHASE_TRANSITION,
@@ -86,12 +87,19 @@ fn fields_of(node_type: NodeType, is_first: bool, body: &Object<'_>) -> Result<&
     })
 }
 
+/// Whether a read that follows nothing is meant to begin a run; another one has only lost what it follows.
+fn is_beginning(body: &Object<'_>) -> bool {
+    let is_identity = body.text("tier") == Some("L0") && body.text("key") == Some("identity");
+    is_identity || body.get("run_id").is_some() || body.get("link").is_some()
+}
+
 fn check_call(body: &Object<'_>) -> Result<(), Unfit> {
     match (body.text("args"), body.text("args_form")) {
         (Some(args), Some("jcs")) if args.len() > MAX_ARGS => Err(Unfit::new("args", "is longer than 16 KiB")),
         (Some(args), Some("jcs")) if body.text("args_hash") != Some(&sha256_hex(args)) => {
             Err(Unfit::new("args_hash", "is not the hash of `args`"))
         }
+        (Some(args), Some("jcs")) if crate::json::syntax::check(args).is_err() => Err(Unfit::new("args", "is no JSON")),
         (Some(_), Some("cbor")) => Err(Unfit::new("args", "has no text in this form")),
         _ => Ok(()),
     }
@@ -122,6 +130,13 @@ fn check_sorted(body: &Object<'_>) -> Result<(), Unfit> {
     let required = body.get("required").and_then(Value::as_array).unwrap_or_default();
     let sorted = required.windows(2).all(|pair| pair[0].as_text() < pair[1].as_text());
     if sorted { Ok(()) } else { Err(Unfit::new("required", "must be sorted")) }
+}
+
+fn check_confidence(body: &Object<'_>) -> Result<(), Unfit> {
+    if body.text("mode") == Some("operator") && body.int("confidence") != Some(1000) {
+        return Err(Unfit::new("confidence", "of an operator is 1000"));
+    }
+    Ok(())
 }
 
 fn check_detail(body: &Object<'_>) -> Result<(), Unfit> {

@@ -9,7 +9,7 @@ mod public;
 mod secret;
 
 pub use attest::AttestKey;
-pub use entry::{Entry, Revocation, RevocationReason, Scope, Usage};
+pub use entry::{Entry, Revocation, RevocationReason, Scope, Usage, moment};
 pub use jwk::Jwk;
 pub use known::{KnownKey, SPKI_PREFIX};
 pub use private::PrivateKey;
@@ -59,6 +59,9 @@ pub enum KeyError {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use r1_event::UnixNanos;
+
     use super::*;
 
     /// RFC 8032 §7.1, test 1.
@@ -69,8 +72,12 @@ mod tests {
         SecretKey::from_seed(r1_event::id::from_hex(SEED).unwrap().try_into().unwrap())
     }
 
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
     fn entry() -> Entry {
-        Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000)
+        Entry::new(key().public(), Scope::Agent, "agent:test", at(1_777_000_000))
     }
 
     #[test]
@@ -120,17 +127,46 @@ mod tests {
 
     #[test]
     fn a_key_counts_within_its_dates_and_until_it_is_revoked() {
-        let at = |seconds| entry().may_sign(Usage::Receipt, seconds);
-        assert!(!at(1_776_999_999) && at(1_777_000_000) && at(i64::MAX));
-        assert!(!entry().may_sign(Usage::Attest, 1_777_000_001));
-        let mut retired = entry();
-        retired.not_after = Some(1_777_000_100);
-        assert!(retired.may_sign(Usage::Receipt, 1_777_000_100) && !retired.may_sign(Usage::Receipt, 1_777_000_101));
-        let revocation = Revocation { at: 1_777_000_050, reason: RevocationReason::Compromised };
+        let signs = |entry: &Entry, at| entry.may_sign(Usage::Receipt, at);
+        assert!(!signs(&entry(), moment(UnixNanos(1_776_999_999_999_999_999))));
+        assert!(signs(&entry(), at(1_777_000_000)) && signs(&entry(), Timestamp::MAX));
+        assert!(!entry().may_sign(Usage::Attest, at(1_777_000_001)));
+        let mut ended = entry();
+        ended.not_after = Some(at(1_777_000_100));
+        assert!(signs(&ended, at(1_777_000_100)) && !signs(&ended, moment(UnixNanos(1_777_000_100_000_000_001))));
         let mut revoked = entry();
-        revoked.revocation = Some(revocation);
-        assert!(!revoked.may_sign(Usage::Receipt, 1_777_000_010));
+        revoked.revocation = Some(Revocation { at: at(1_777_000_050), reason: RevocationReason::Compromised });
+        assert!(!signs(&revoked, at(1_777_000_010)));
         assert_eq!(Entry::from_json(revoked.to_json().as_bytes()).unwrap(), revoked);
+    }
+
+    #[test]
+    fn dates_are_kept_to_the_nanosecond() {
+        let mut exact = entry();
+        exact.not_before = "2026-04-24T03:06:40.000000001Z".parse().unwrap();
+        exact.not_after = Some("2026-04-24T03:06:40.015Z".parse().unwrap());
+        let text = exact.to_json();
+        assert!(text.contains("\"2026-04-24T03:06:40.000000001Z\"") && text.contains("\"2026-04-24T03:06:40.015Z\""));
+        assert_eq!(Entry::from_json(text.as_bytes()).unwrap(), exact);
+        let elsewhere = text.replace("03:06:40.015Z", "05:06:40.015+02:00");
+        assert_eq!(Entry::from_json(elsewhere.as_bytes()).unwrap(), exact);
+    }
+
+    #[test]
+    fn a_revocation_without_its_time_is_kept_as_it_is() {
+        let text = entry().to_json().replace("40Z\"\n", "40Z\",\n  \"revoked_reason\": \"retired\"\n");
+        let revoked = Entry::from_json(text.as_bytes()).unwrap();
+        assert_eq!(revoked.revocation, Some(Revocation { at: Timestamp::MIN, reason: RevocationReason::Retired }));
+        assert_eq!(revoked.to_json(), text);
+    }
+
+    #[test]
+    fn a_revocation_is_weaker_if_it_lets_something_count_again() {
+        let retired = |seconds| Revocation { at: at(seconds), reason: RevocationReason::Retired };
+        let compromised = |seconds| Revocation { at: at(seconds), reason: RevocationReason::Compromised };
+        assert!(retired(1).weakens(compromised(9)) && retired(2).weakens(retired(1)));
+        assert!(!retired(1).weakens(retired(1)) && !retired(1).weakens(retired(2)));
+        assert!(!compromised(9).weakens(retired(1)) && !compromised(9).weakens(compromised(1)));
     }
 
     #[test]

@@ -11,7 +11,7 @@ mod report;
 mod structure;
 mod trust;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 pub use self::report::{ChildRun, KeyFacts, Override, Report, RunFacts};
 use crate::builder::Builder;
@@ -134,5 +134,23 @@ impl<'a> Events<'a> {
     /// The events that `event` follows, with their places.
     fn preds(&self, event: &Event<'a>) -> impl Iterator<Item = (usize, &Event<'a>)> {
         event.parts.preds.iter().filter_map(|pred| self.places.get(pred)).map(|at| (*at, &self.list[*at]))
+    }
+
+    /// Whether the event at a place follows `named`, at whatever distance.
+    fn is_ancestor(&self, named: NodeId, place: usize) -> bool {
+        let Some(target) = self.places.get(&named) else { return false };
+        let (mut open, mut seen) = (vec![place], HashSet::new());
+        while let Some(at) = open.pop() {
+            for (pred, _) in self.preds(&self.list[at]) {
+                if pred == *target {
+                    return true;
+                }
+                // What stands before the one that is named cannot follow it.
+                if pred > *target && seen.insert(pred) {
+                    open.push(pred);
+                }
+            }
+        }
+        false
     }
 }

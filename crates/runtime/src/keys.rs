@@ -4,17 +4,19 @@
 //! `keyring/<thumbprint>.json`. [`manage`] has what `r1 key` does with them.
 
 pub mod manage;
+mod ring;
 
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::VerifyingKey;
-use r1_event::UnixNanos;
-use r1_receipt::key::{AttestKey, Entry, KeyError, KnownKey, PrivateKey, Scope, SecretKey, Usage};
-
+use jiff::Timestamp;
+use r1_event::{KeyId, UnixNanos};
+use r1_receipt::key::{AttestKey, Entry, KeyError, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
 use zeroize::Zeroizing;
 
+pub use self::ring::{KnownKeys, known_keys};
 use crate::home::{Home, HomeError};
 use crate::world::{self, NoRandomness};
 
@@ -32,7 +34,7 @@ impl Keyring {
     pub fn read(home: &Home) -> Result<Self, KeysError> {
         let mut keyring = Self::default();
         for path in files(&home.keyring(), "json")? {
-            match read_entry(&path) {
+            match ring::read_entry(&path) {
                 Ok(entry) => keyring.entries.push(entry),
                 Err(err) => keyring.refused.push(err),
             }
@@ -53,22 +55,21 @@ impl Keyring {
     }
 }
 
-/// Every public key of a keyring directory for checking receipts; weak ones too, which have a verdict of their
-/// own. Other files that are no entries are left out.
-pub fn known_keys(directory: &Path) -> Result<Vec<KnownKey>, KeysError> {
-    let mut known = Vec::new();
-    for path in files(directory, "json")? {
-        let content = fs::read(&path).map_err(|source| KeysError::Io { path: path.clone(), source })?;
-        known.extend(KnownKey::from_entry_file(&content).ok());
-    }
-    Ok(known)
-}
-
 /// The key that is to sign: the one that was asked for, or the newest agent key, or a new one.
 pub fn signing_key(home: &Home, wanted: Option<&str>, now: UnixNanos) -> Result<AgentKey, KeysError> {
-    let Some(wanted) = wanted else { return agent_key(home, now) };
+    signing_key_since(home, wanted, now, now)
+}
+
+/// The same, for what was at `since`: if the key has to be made, it counts from then on.
+pub fn signing_key_since(
+    home: &Home,
+    wanted: Option<&str>,
+    now: UnixNanos,
+    since: UnixNanos,
+) -> Result<AgentKey, KeysError> {
+    let Some(wanted) = wanted else { return find_or_mint(home, now, since.min(now)) };
     let secret = match manage::find(home, wanted) {
-        Ok(entry) if !entry.may_sign(Usage::Receipt, now.0.div_euclid(1_000_000_000)) => {
+        Ok(entry) if !entry.may_sign(Usage::Receipt, moment(now)) => {
             return Err(KeysError::MayNotSign { kid: entry.kid().to_string() });
         }
         Ok(entry) => read_secret(&key_path(home, &entry))?,
@@ -125,7 +126,7 @@ pub fn newest_attest_key(home: &Home, now: UnixNanos) -> Result<Option<AttestKey
 pub fn newest_log_key(home: &Home, now: UnixNanos) -> Result<Option<LogKey>, KeysError> {
     let Some(entry) = newest(home, Usage::Log, now, |_| true)? else { return Ok(None) };
     let secret = read_secret(&key_path(home, &entry))?;
-    Ok(Some(LogKey { secret, name: entry.subject, since: entry.not_before }))
+    Ok(Some(LogKey { secret, name: entry.subject, since: entry.not_before.as_second() }))
 }
 
 /// The newest key for a use whose private half is here.
@@ -135,36 +136,34 @@ fn newest(
     now: UnixNanos,
     suits: impl Fn(&Entry) -> bool,
 ) -> Result<Option<Entry>, KeysError> {
-    let at = now.0.div_euclid(1_000_000_000);
-    let usable = |entry: &Entry| suits(entry) && entry.may_sign(usage, at) && key_path(home, entry).is_file();
+    let usable = |entry: &Entry| suits(entry) && entry.may_sign(usage, moment(now)) && key_path(home, entry).is_file();
     let candidates = Keyring::read(home)?.entries.into_iter().filter(usable);
-    // Of keys of the same second the first by name, whatever the file system lists first.
+    // Of keys of the same moment the first by name, whatever the file system lists first.
     Ok(candidates.min_by_key(|entry| (std::cmp::Reverse(entry.not_before), entry.kid().clone())))
 }
 
 /// The newest agent key that may sign now, or a new one.
 pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
+    find_or_mint(home, now, now)
+}
+
+fn find_or_mint(home: &Home, now: UnixNanos, since: UnixNanos) -> Result<AgentKey, KeysError> {
     match find_agent_key(home, now)? {
         Some(secret) => Ok(AgentKey { secret, minted: None }),
-        None => mint(home, now),
+        None => mint(home, since),
     }
 }
 
-fn mint(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
+fn mint(home: &Home, since: UnixNanos) -> Result<AgentKey, KeysError> {
     let subject = format!("agent:{}", world::new_instance_id()?);
     let secret = SecretKey::from_seed(world::new_seed()?);
     let about = manage::About::new(Scope::Agent, subject);
-    let manage::Made { path, .. } = manage::keep(home, &PrivateKey::Ed25519(secret.clone()), &about, now)?;
+    let manage::Made { path, .. } = manage::keep(home, &PrivateKey::Ed25519(secret.clone()), &about, moment(since))?;
     Ok(AgentKey { secret, minted: Some(path) })
 }
 
 fn key_path(home: &Home, entry: &Entry) -> PathBuf {
     home.keys().join(format!("{}.key", entry.kid().thumbprint()))
-}
-
-fn read_entry(path: &Path) -> Result<Entry, KeysError> {
-    let json = fs::read(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
-    Entry::from_json(&json).map_err(|source| KeysError::Refused { path: path.to_owned(), source })
 }
 
 fn files(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, KeysError> {
@@ -214,6 +213,40 @@ pub enum KeysError {
         /// Why.
         #[source]
         source: KeyError,
+    },
+    /// A file is far larger than any key.
+    #[error("{} is refused: no key takes so much", path.display())]
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+    },
+    /// An entry is not in the file of its key.
+    #[error("{} is refused: the entry of {kid} must stand in {}.json", path.display(), kid.thumbprint())]
+    WrongName {
+        /// Which.
+        path: PathBuf,
+        /// The key.
+        kid: KeyId,
+    },
+    /// What the keyring says of a key is not what is brought.
+    #[error("the keyring says other things of {kid} already")]
+    Known {
+        /// Which.
+        kid: KeyId,
+    },
+    /// Something that does not count would count again.
+    #[error("{kid} is {standing}: a revocation can be made stricter, never weaker")]
+    Revoked {
+        /// Which.
+        kid: KeyId,
+        /// What the keyring says of it.
+        standing: Revocation,
+    },
+    /// A new key could never be used.
+    #[error("a key that counts until {end} could not sign anything any more")]
+    Ended {
+        /// When it would end.
+        end: Timestamp,
     },
     /// No key is called that.
     #[error("no key matches `{wanted}`")]

@@ -311,7 +311,7 @@ impl Show<'_> {
         self.stage.heading("What the run did, signed for anyone to check").await?;
         let (path, digest) = super::receipt::keep(self.context, self.store(), self.run).await?;
         let bytes = r1_runtime::control::receipt::read_file(&path)?;
-        let keys = r1_runtime::keys::known_keys(&self.context.home.keyring())?;
+        let keys = r1_runtime::keys::known_keys(&self.context.home.keyring())?.keys;
         let report = verify(&bytes, &Options { keys: &keys, ..Options::default() });
         self.stage.line(&verdict_line(report.verdict()))?;
         if let Ok(receipt) = Receipt::read(&bytes) {

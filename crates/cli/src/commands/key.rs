@@ -9,7 +9,7 @@ mod show;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use r1_receipt::key::{Entry, Revocation, RevocationReason, Scope, Usage};
+use r1_receipt::key::{Entry, Scope, Usage};
 use r1_runtime::keys::manage;
 use serde_json::{Value as Json, json};
 
@@ -81,22 +81,8 @@ impl From<UseArg> for Usage {
     }
 }
 
-/// A moment in unix seconds.
-fn parse_time(text: &str) -> Result<i64, String> {
-    let time: Timestamp = text.parse().map_err(|_| "expected a time like 2027-01-31T12:00:00Z".to_owned())?;
-    Ok(time.as_second())
-}
-
-fn time(seconds: i64) -> String {
-    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
-}
-
-fn revoked(revocation: Revocation) -> String {
-    let reason = match revocation.reason {
-        RevocationReason::Compromised => "compromised",
-        RevocationReason::Retired => "retired",
-    };
-    format!("{reason} {}", time(revocation.at))
+fn parse_time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "expected a time like 2027-01-31T12:00:00Z".to_owned())
 }
 
 /// A key for programs: its entry, and whether it can sign here.

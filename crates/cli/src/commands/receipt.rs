@@ -10,6 +10,7 @@ use clap::Subcommand;
 
 pub(super) use self::create::keep;
 pub(super) use self::publish::publisher;
+pub(crate) use self::verify::tell_wrong_use;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;

@@ -12,7 +12,17 @@ impl From<KeysError> for CliError {
         match err {
             KeysError::Home(err) => err.into(),
             KeysError::Randomness(err) => err.into(),
-            err @ (KeysError::Io { .. } | KeysError::Refused { .. }) => worded(err).hint("see `r1 doctor`"),
+            err @ (KeysError::Io { .. } | KeysError::Refused { .. } | KeysError::TooLarge { .. }) => {
+                worded(err).hint("see `r1 doctor`")
+            }
+            err @ KeysError::WrongName { .. } => worded(err).hint("rename it, or take it with `r1 key import FILE`"),
+            err @ KeysError::Known { .. } => {
+                worded(err).hint("see what with `r1 key show`; remove that entry first if the new one is right")
+            }
+            err @ KeysError::Revoked { .. } => {
+                worded(err).hint("if that was a mistake, remove its entry from the keyring and import a good one")
+            }
+            err @ KeysError::Ended { .. } => worded(err).hint("give a later --not-after, or none"),
             err @ KeysError::Unknown { .. } => worded(err).hint("list the keys with `r1 key list`"),
             err @ KeysError::Ambiguous { .. } => worded(err).hint("type more of the id; `r1 key list` shows all"),
             err @ KeysError::NotHere { .. } => worded(err).hint("bring it with `r1 key import FILE`"),

@@ -11,6 +11,7 @@ mod exchange;
 mod exports;
 mod gates;
 mod house_keeping;
+mod keys;
 mod looking;
 mod patching;
 #[path = "../../../store/tests/it/pg_server.rs"]

@@ -125,13 +125,68 @@ fn nothing_is_signed_that_does_not_hold_or_goes_on() {
 }
 
 #[test]
-fn stoke_14_a_file_that_cannot_be_read_and_a_wrong_call_end_with_2() {
+fn stoke_14_a_file_that_cannot_be_read_and_a_wrong_call_end_with_2_and_their_reason() {
     let sandbox = Sandbox::new();
-    sandbox.r1(&["receipt", "verify", "nowhere.json"]).fails(2, "cannot read nowhere.json");
-    assert_eq!(sandbox.r1(&["receipt", "verify"]).code, 2);
+    make_key(&sandbox, &[]);
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["receipt", "create", "last"]);
     fs::write(sandbox.path("no.json"), "[]").unwrap();
+    for (reason, args) in [
+        ("io", &["nowhere.json"][..]),
+        ("io", &["."]),
+        ("io", &[FILE, "--key", "nowhere.json"]),
+        ("io", &[FILE, "--keyring", "nowhere"]),
+        ("io", &[FILE, "--gates", "nowhere.yaml"]),
+        ("usage", &[FILE, "--key", "no.json"]),
+        ("usage", &[FILE, "--log", "run_nobody"]),
+        ("usage", &[]),
+        ("usage", &[FILE, "--scope", "nobody"]),
+    ] {
+        let call = [&["receipt", "verify"], args].concat();
+        let told = sandbox.r1(&call);
+        let line = format!("receipt verify: INVALID {reason}\n");
+        assert_eq!((told.code, &*told.stdout), (2, &*line), "{args:?}: {}", told.stderr);
+        assert!(!told.stderr.is_empty(), "{args:?}");
+        let report = sandbox.json_of(2, &[&call[..], &["--json"]].concat());
+        assert_eq!(
+            (&report["ok"], &report["verdict"], &report["reason"]),
+            (&json!(false), &json!("INVALID"), &json!(reason))
+        );
+    }
+    sandbox.r1(&["receipt", "verify", "nowhere.json"]).fails(2, "cannot read nowhere.json");
     sandbox.r1(&["receipt", "show", "no.json"]).fails(2, "is no receipt: bad_shape");
     assert_eq!(sandbox.r1(&["receipt", "verify", "no.json"]).code, 1);
+}
+
+#[test]
+fn a_receipt_in_another_spelling_is_shown_with_its_verdict() {
+    let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["receipt", "create", "last"]);
+    let receipt: Json = serde_json::from_slice(&fs::read(sandbox.path(FILE)).unwrap()).unwrap();
+    fs::write(sandbox.path("pretty.json"), serde_json::to_vec_pretty(&receipt).unwrap()).unwrap();
+    let (own, pretty) = (sandbox.ok(&["receipt", "show", FILE]), sandbox.ok(&["receipt", "show", "pretty.json"]));
+    assert_eq!(pretty.lines().next(), Some("receipt verify: INVALID not_canonical"));
+    assert_eq!(pretty.lines().skip(1).collect::<Vec<_>>(), own.lines().skip(1).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_kept_back_or_erased_is_told_as_such_and_not_as_nothing() {
+    let sandbox = Sandbox::new();
+    make_key(&sandbox, &[]);
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["receipt", "create", "last", "--withhold", "thought,tool,memory,artifact"]);
+    sandbox.ok(&["redact", RUN, "--seq", "6", "--reason", "leaked key"]);
+    sandbox.ok(&["receipt", "create", "last", "-o", "erased.json"]);
+    for file in [FILE, "erased.json"] {
+        let told = sandbox.ok(&["receipt", "verify", file]);
+        for part in ["1 tool call (1 not shown)", "1 call not shown: whether anything was refused there cannot be told"]
+        {
+            assert!(told.contains(part), "`{part}` is not in:\n{told}");
+        }
+    }
+    assert!(sandbox.ok(&["receipt", "verify", FILE]).contains("  model     2 turns (2 not shown), 1 tool call"));
 }
 
 #[test]
@@ -232,6 +287,7 @@ fn stoke_19_a_childs_receipt_is_found_through_its_parent_and_a_swapped_one_is_to
 fn a_run_that_is_older_than_the_key_is_told_when_it_is_signed_and_when_it_is_checked() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));
+    sandbox.ok(&["key", "new"]);
     let made = sandbox.r1(&["receipt", "create", "last"]);
     assert!(made.code == 0 && made.stderr.contains("key_not_yet_valid"), "{}", made.stderr);
     let checked = sandbox.json_of(3, &["receipt", "verify", FILE, "--json"]);

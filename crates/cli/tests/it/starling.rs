@@ -123,3 +123,13 @@ fn log_18_a_starling_ndjson_export_is_read() {
     assert_eq!(findings.last().unwrap()["code"], "payloads_rebuilt", "what could not be checked is said");
     assert!(sandbox.ok(&["log", "show", "export.ndjson"]).contains("hello"));
 }
+
+#[test]
+fn stoke_21_the_receipt_of_an_old_log_verifies_where_there_was_no_key_before() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("run.cborseq", Format::Cborseq, &log(RUN));
+    sandbox.ok(&["log", "import", text(&file)]);
+    sandbox.ok(&["receipt", "create", RUN, "-o", "receipt.json"]);
+    let report = sandbox.json(&["receipt", "verify", "receipt.json", "--log", RUN, "--json"]);
+    assert_eq!((&report["ok"], &report["run"]["outcome"]), (&true.into(), &"completed".into()), "{report}");
+}

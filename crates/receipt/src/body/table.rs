@@ -10,6 +10,8 @@ pub(super) const TIERS: &[&str] = &["L0", "L1", "L2", "L3"];
 /// Where each tier is kept, in the order of [`TIERS`].
 pub(super) const STORES: &[&str] = &["working", "episodic", "semantic", "procedural"];
 
+/// The phases that have an entry and an exit.
+const PHASES: &[&str] = &["PLAN", "EXECUTE", "VERIFY", "COMMIT"];
 const BY: &[&str] = &["agent", "runtime", "operator"];
 const OUTCOMES: &[&str] = &["completed", "failed", "cancelled"];
 
@@ -112,7 +114,7 @@ pub(super) const GATE_DECISION: &[Field] = &[
     must("task_id", Text),
     must("round", Count),
     must("transition", Text),
-    must("phase", Text),
+    must("phase", Words(PHASES)),
     must("boundary", Words(&["entry", "exit"])),
     must("gate_id", Text),
     must("gate_version", Text),

@@ -1,7 +1,9 @@
 //! What a keyring says of a key.
 
+use std::fmt;
+
 use jiff::Timestamp;
-use r1_event::KeyId;
+use r1_event::{KeyId, UnixNanos};
 use serde::{Deserialize, Serialize};
 
 use super::{Jwk, KeyError, PublicKey};
@@ -17,10 +19,10 @@ pub struct Entry {
     pub scope: Scope,
     /// Who holds it, for example `agent:r1-1a2b3c4d`.
     pub subject: String,
-    /// Unix seconds from which it counts.
-    pub not_before: i64,
-    /// Unix seconds until which it counts.
-    pub not_after: Option<i64>,
+    /// From when it counts.
+    pub not_before: Timestamp,
+    /// Until when it counts.
+    pub not_after: Option<Timestamp>,
     /// Whether and why it no longer counts.
     pub revocation: Option<Revocation>,
 }
@@ -76,10 +78,30 @@ impl Scope {
 /// A key that no longer counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Revocation {
-    /// Unix seconds.
-    pub at: i64,
+    /// Since when; [`Timestamp::MIN`] if nobody says.
+    pub at: Timestamp,
     /// Why.
     pub reason: RevocationReason,
+}
+
+impl Revocation {
+    /// Whether something that did not count under `before` would count again under this.
+    #[must_use]
+    pub fn weakens(self, before: Self) -> bool {
+        match (before.reason, self.reason) {
+            (_, RevocationReason::Compromised) => false,
+            (RevocationReason::Compromised, RevocationReason::Retired) => true,
+            (RevocationReason::Retired, RevocationReason::Retired) => self.at > before.at,
+        }
+    }
+}
+
+impl fmt::Display for Revocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { at, reason } = self;
+        f.write_str(reason.word())?;
+        if *at == Timestamp::MIN { Ok(()) } else { write!(f, " {at}") }
+    }
 }
 
 /// Why a key no longer counts.
@@ -90,6 +112,24 @@ pub enum RevocationReason {
     Compromised,
     /// It was replaced: what it signed before counts.
     Retired,
+}
+
+impl RevocationReason {
+    /// The word in the keyring.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Compromised => "compromised",
+            Self::Retired => "retired",
+        }
+    }
+}
+
+/// A time of a log as keyrings have it.
+#[must_use]
+pub fn moment(at: UnixNanos) -> Timestamp {
+    // 64 bits of nanoseconds never leave the years that a moment can be in.
+    Timestamp::from_nanosecond(at.0.into()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// The entry as it stands in its file.
@@ -112,10 +152,10 @@ struct File {
 }
 
 impl Entry {
-    /// An entry for a new key that signs from `not_before` (unix seconds) on: Ed25519 receipts, seals and
-    /// checkpoints, P-256 attestations.
+    /// An entry for a new key that signs from `not_before` on: Ed25519 receipts, seals and checkpoints, P-256
+    /// attestations.
     #[must_use]
-    pub fn new(public: impl Into<PublicKey>, scope: Scope, subject: impl Into<String>, not_before: i64) -> Self {
+    pub fn new(public: impl Into<PublicKey>, scope: Scope, subject: impl Into<String>, not_before: Timestamp) -> Self {
         let public = public.into();
         Self {
             kid: public.kid(),
@@ -144,9 +184,9 @@ impl Entry {
         &self.public
     }
 
-    /// Whether the key may be used for new signatures of this kind at this time (unix seconds).
+    /// Whether the key may be used for new signatures of this kind at this time.
     #[must_use]
-    pub fn may_sign(&self, usage: Usage, at: i64) -> bool {
+    pub fn may_sign(&self, usage: Usage, at: Timestamp) -> bool {
         self.usage == usage
             && self.not_before <= at
             && self.not_after.is_none_or(|end| at <= end)
@@ -170,18 +210,18 @@ impl Entry {
         if file.kid != kid.to_string() {
             return Err(KeyError::WrongKid { claimed: file.kid, actual: kid });
         }
-        let revoked_at = optional_seconds(file.revoked_at.as_deref(), "revoked_at")?;
+        let revoked_at = read_optional_time(file.revoked_at.as_deref(), "revoked_at")?;
         Ok(Self {
             kid,
             public,
             usage: file.r#use,
             scope: file.scope,
             subject: file.subject,
-            not_before: seconds(&file.not_before, "not_before")?,
-            not_after: optional_seconds(file.not_after.as_deref(), "not_after")?,
+            not_before: read_time(&file.not_before, "not_before")?,
+            not_after: read_optional_time(file.not_after.as_deref(), "not_after")?,
             // Without a reason the worst is assumed; without a time, that it never counted.
             revocation: (revoked_at.is_some() || file.revoked_reason.is_some()).then(|| Revocation {
-                at: revoked_at.unwrap_or(i64::MIN),
+                at: revoked_at.unwrap_or(Timestamp::MIN),
                 reason: file.revoked_reason.unwrap_or(RevocationReason::Compromised),
             }),
         })
@@ -198,9 +238,9 @@ impl Entry {
             r#use: *usage,
             scope: *scope,
             subject: subject.clone(),
-            not_before: text(*not_before),
-            not_after: not_after.map(text),
-            revoked_at: revocation.map(|revocation| text(revocation.at)),
+            not_before: not_before.to_string(),
+            not_after: not_after.map(|end| end.to_string()),
+            revoked_at: revocation.map(|given| given.at).filter(|at| *at > Timestamp::MIN).map(|at| at.to_string()),
             revoked_reason: revocation.map(|revocation| revocation.reason),
         };
         // Plain strings and lists: there is nothing that could fail.
@@ -210,14 +250,10 @@ impl Entry {
     }
 }
 
-fn seconds(text: &str, field: &'static str) -> Result<i64, KeyError> {
-    text.parse::<Timestamp>().map(Timestamp::as_second).map_err(|_| KeyError::BadTime { field })
+fn read_time(text: &str, field: &'static str) -> Result<Timestamp, KeyError> {
+    text.parse().map_err(|_| KeyError::BadTime { field })
 }
 
-fn optional_seconds(text: Option<&str>, field: &'static str) -> Result<Option<i64>, KeyError> {
-    text.map(|text| seconds(text, field)).transpose()
-}
-
-fn text(seconds: i64) -> String {
-    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
+fn read_optional_time(text: Option<&str>, field: &'static str) -> Result<Option<Timestamp>, KeyError> {
+    text.map(|text| read_time(text, field)).transpose()
 }

@@ -146,7 +146,8 @@ mod tests {
         let jwk = format!(r#"{{"kty":"OKP","crv":"Ed25519","x":"{x}"}}"#);
         let der = STANDARD.encode([SPKI_PREFIX, key.public().as_bytes()].concat());
         let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
-        let entry = Entry::new(key.public(), crate::key::Scope::Team, "team:x", 0).to_json();
+        let epoch = jiff::Timestamp::UNIX_EPOCH;
+        let entry = Entry::new(key.public(), crate::key::Scope::Team, "team:x", epoch).to_json();
         for file in [jwk, pem, entry] {
             assert_eq!(KnownKey::from_file(file.as_bytes()).unwrap().kid(), &key.kid(), "{file}");
         }

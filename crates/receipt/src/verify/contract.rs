@@ -16,8 +16,8 @@ pub(super) fn check<'a>(
     options: &Options<'_>,
     report: &mut Report,
 ) -> Result<Vec<Fact<'a>>, Failure> {
-    let facts: Vec<Fact<'a>> =
-        events.list.iter().enumerate().map(|(index, event)| Fact::read(index, event)).collect::<Result<_, _>>()?;
+    let read = |(index, event)| Fact::read(index, event).and_then(|fact| check_link(events, index, fact));
+    let facts: Vec<Fact<'a>> = events.list.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     let contract = Contract { events, facts: &facts };
     contract.stubs()?;
     contract.seq_order()?;
@@ -29,6 +29,17 @@ pub(super) fn check<'a>(
     contract.identity()?;
     phases::check(&contract, options.gates)?;
     Ok(facts)
+}
+
+/// What an event names as the one that it revises or answers is one that it follows, unless that was pruned.
+fn check_link<'a>(events: &Events<'_>, index: usize, fact: Fact<'a>) -> Result<Fact<'a>, Failure> {
+    let Detail::Names(named) = &fact.detail else { return Ok(fact) };
+    let is_pruned = || events.list.iter().any(|event| event.parts.stub() == Some(Stub::Pruned));
+    if events.is_ancestor(*named, index) || is_pruned() {
+        return Ok(fact);
+    }
+    let failure = Failure::at(Reason::BadBody, index, events.list[index].parts.id);
+    Err(failure.with("the id of an event that this one follows", named.to_string()))
 }
 
 /// Events and what they say, place by place.

@@ -18,8 +18,15 @@ pub(super) struct Fact<'a> {
 pub(super) enum Detail<'a> {
     Stub(Stub),
     Plain,
-    Root { sound: bool },
-    Call { call_id: Cow<'a, str>, attempt: i64 },
+    /// An event that names one which it must follow.
+    Names(NodeId),
+    Root {
+        sound: bool,
+    },
+    Call {
+        call_id: Cow<'a, str>,
+        attempt: i64,
+    },
     Memory(Memory<'a>),
     Gate(Box<Gate<'a>>),
     Transition(Box<Transition<'a>>),
@@ -98,10 +105,17 @@ fn detail(node_type: NodeType, is_first: bool, body: Object<'_>) -> Detail<'_> {
             required: texts(&body, "required"),
         })),
         NodeType::Artifact if body.text("kind") == Some("run_log") => Detail::RunLog(Box::new(body)),
-        NodeType::Thought | NodeType::Artifact | NodeType::SkillAuthoringDecision | NodeType::BeaconLedgerEvent => {
-            Detail::Plain
-        }
+        NodeType::SkillAuthoringDecision => names(&body, "revision_of"),
+        NodeType::BeaconLedgerEvent => match body.get("detail").and_then(Value::as_object) {
+            Some(detail) => names(detail, "command_event"),
+            None => Detail::Plain,
+        },
+        NodeType::Thought | NodeType::Artifact => Detail::Plain,
     }
+}
+
+fn names<'a>(body: &Object<'_>, key: &str) -> Detail<'a> {
+    body.text(key).and_then(|id| id.parse().ok()).map_or(Detail::Plain, Detail::Names)
 }
 
 fn memory<'a>(node_type: NodeType, body: &Object<'a>) -> Memory<'a> {

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::{Events, Failure};
 use crate::body::read_decimal;
 use crate::file::Receipt;
 use crate::json::{Object, Value};
-use crate::key::{KnownKey, Revocation, RevocationReason};
+use crate::key::Entry;
 use crate::node::{NodeId, NodeType};
-use crate::verdict::Verdict;
+use crate::verdict::{Reason, Verdict};
 
 /// The outcome of a check, and what the receipt says as far as it could be read.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +116,12 @@ pub struct ChildRun {
 }
 
 impl Report {
+    /// The report of a check that could not be made: a call that makes no sense, a file that cannot be read.
+    #[must_use]
+    pub fn not_made(reason: Reason) -> Self {
+        Self { failure: Some(Failure::of(reason)), ..Self::default() }
+    }
+
     pub(super) fn unread(file_size: usize, failure: Failure) -> Self {
         Self { failure: Some(failure), file_size, ..Self::default() }
     }
@@ -216,19 +221,12 @@ impl Report {
 }
 
 impl KeyFacts {
-    pub(super) fn describe(&mut self, key: &KnownKey) {
-        let Some(entry) = key.entry() else { return };
+    pub(super) fn describe(&mut self, entry: &Entry) {
         self.scope = Some(entry.scope.word());
         self.subject = Some(entry.subject.clone());
-        self.not_before = Some(time(entry.not_before));
-        self.not_after = entry.not_after.map(time);
-        self.revoked = entry.revocation.map(|Revocation { at, reason }| {
-            let reason = match reason {
-                RevocationReason::Compromised => "compromised",
-                RevocationReason::Retired => "retired",
-            };
-            format!("{reason} {}", time(at))
-        });
+        self.not_before = Some(entry.not_before.to_string());
+        self.not_after = entry.not_after.map(|end| end.to_string());
+        self.revoked = entry.revocation.map(|revocation| revocation.to_string());
     }
 
     pub(super) fn owner(&self) -> String {
@@ -292,8 +290,4 @@ fn child(event_index: usize, event_id: NodeId, body: &Object<'_>) -> Option<Chil
         root_sha256: body.text("root_sha256")?.into(),
         receipt_digest: body.text("receipt_digest").map(Into::into),
     })
-}
-
-fn time(seconds: i64) -> String {
-    Timestamp::from_second(seconds).map_or_else(|_| seconds.to_string(), |time| time.to_string())
 }

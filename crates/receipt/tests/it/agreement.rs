@@ -1,14 +1,16 @@
 //! Cases for a second verifier: receipts as chance has them, sound and tampered with.
 //!
-//! `R1_RECEIPT_CASES=FILE` writes each as a line `{"receipt","verdict","event_index"}`, the file in base64, for
-//! `tools/verify_receipt.py --cases FILE` to say the same.
+//! `R1_RECEIPT_CASES=FILE` writes each as a line `{"receipt","verdict","event_index"}`, the file in base64, with `key`
+//! if it is to be checked with that keyring entry, for `tools/verify_receipt.py --cases FILE` to say the same.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use r1_receipt::Verdict;
+use r1_event::UnixNanos;
+use r1_receipt::key::{Entry, KnownKey, Revocation, RevocationReason, Scope, moment};
+use r1_receipt::{Options, Report, Verdict, verify};
 use serde_json::{Value as Json, json};
 
 use crate::chance::Chance;
@@ -22,7 +24,7 @@ fn tamper(chance: &mut Chance, sound: &[u8]) -> Vec<u8> {
     let mut forge = Forge::open(sound);
     let count = forge.events.len();
     let (place, other) = (chance.below(count), chance.below(count));
-    match chance.below(22) {
+    match chance.below(28) {
         0 if place != other => forge.events[place.max(other)].preds.push(place.min(other)),
         1 => drop(forge.events[place].preds.pop()),
         2 => {
@@ -110,9 +112,68 @@ fn tamper(chance: &mut Chance, sound: &[u8]) -> Vec<u8> {
             }
             return bytes;
         }
-        _ => forge.spec_version = chance.pick(&["1.0", "1.1", ""]).into(),
+        21 => forge.spec_version = chance.pick(&["1.0", "1.1", ""]).into(),
+        _ => break_rule(chance, &mut forge),
     }
     forge.sign()
+}
+
+/// Breaks, or keeps, a rule between what one event says and what others are.
+fn break_rule(chance: &mut Chance, forge: &mut Forge) {
+    let ids = forge.ids();
+    let nobody = format!("sha256:{}", hash("nobody"));
+    let named = if chance.one_in(3) { &nobody } else { &ids[chance.below(ids.len())] };
+    let type_name = chance.pick(&[
+        "SKILL_AUTHORING_DECISION",
+        "BEACON_LEDGER_EVENT",
+        "GATE_DECISION",
+        "MEMORY_READ",
+        "MEMORY_READ",
+        "TOOL_CALL",
+    ]);
+    let places: Vec<usize> = (0..ids.len()).filter(|place| forge.events[*place].type_name == type_name).collect();
+    if places.is_empty() {
+        return;
+    }
+    let event = &mut forge.events[chance.pick(&places)];
+    let body = &mut event.body;
+    match type_name {
+        "SKILL_AUTHORING_DECISION" => match chance.below(4) {
+            0 => body["confidence"] = chance.pick(&[0, 500, 1000]).into(),
+            1 => body["mode"] = "llm-best-judgment".into(),
+            2 => drop(event.preds.pop()),
+            _ => body["revision_of"] = named.clone().into(),
+        },
+        "BEACON_LEDGER_EVENT" => match body["detail"].get_mut("command_event") {
+            Some(link) if chance.one_in(2) => *link = named.clone().into(),
+            _ => drop(event.preds.pop()),
+        },
+        "GATE_DECISION" => body["phase"] = chance.pick(&["NOPE", "START", "END", "plan", "EXECUTE"]).into(),
+        "MEMORY_READ" => {
+            event.preds.clear();
+            match chance.below(4) {
+                0 => body["run_id"] = "another".into(),
+                1 => (body["tier"], body["store"], body["key"]) = ("L0".into(), "working".into(), "identity".into()),
+                _ => {}
+            }
+        }
+        _ => {
+            let args = chance.pick(&["{}", "x", "", "[1,]", "{\"a\":1e400}", "\"\\ud800\"", "[[[]]]", "{} "]);
+            body["args"] = args.into();
+            body["args_hash"] = hash(args).into();
+        }
+    }
+}
+
+/// What a keyring says of the key that signs the samples, around the end of the run at `end`.
+fn entry(chance: &mut Chance, end: i64) -> Entry {
+    let mut around = || moment(UnixNanos(end + chance.pick(&[-1_000_000_000, -1, 0, 1, 15_000_000])));
+    let (not_before, not_after, revoked_at) = (around(), around(), around());
+    let mut entry = Entry::new(sample::key().public(), Scope::Agent, "agent:test", not_before);
+    entry.not_after = chance.one_in(2).then_some(not_after);
+    let reason = chance.pick(&[RevocationReason::Retired, RevocationReason::Retired, RevocationReason::Compromised]);
+    entry.revocation = chance.one_in(2).then_some(Revocation { at: revoked_at, reason });
+    entry
 }
 
 fn change_value(chance: &mut Chance, body: &mut Json) {
@@ -169,23 +230,33 @@ fn respell(chance: &mut Chance, sound: &[u8]) -> Vec<u8> {
 #[test]
 fn stoke_13_ten_thousand_graphs_and_what_became_of_them_are_judged_as_the_second_verifier_judges_them() {
     let mut cases = std::env::var_os("R1_RECEIPT_CASES").map(|path| BufWriter::new(File::create(path).unwrap()));
-    let mut tell = |bytes: &[u8]| {
-        let report = sample::check(bytes);
+    let mut tell = |bytes: &[u8], entry: Option<Entry>| -> Report {
+        let key = entry.as_ref().map(Entry::to_json);
+        let keys = entry.and_then(KnownKey::of_entry).map_or_else(sample::known, |key| [key]);
+        let report = verify(bytes, &Options { keys: &keys, ..Options::default() });
         let index = report.failure.as_ref().and_then(|failure| failure.event_index);
         if let Some(out) = &mut cases {
-            let case = json!({ "receipt": STANDARD.encode(bytes), "verdict": report.verdict().to_string(), "event_index": index });
+            let (receipt, verdict) = (STANDARD.encode(bytes), report.verdict().to_string());
+            let mut case = json!({ "receipt": receipt, "verdict": verdict, "event_index": index });
+            if let Some(key) = key {
+                case["key"] = key.into();
+            }
             writeln!(out, "{case}").unwrap();
         }
-        report.verdict()
+        report
     };
     let mut refused = 0;
     for seed in 0..GRAPHS {
         let mut chance = Chance::new(seed + 1);
         let sound = sample::random(&mut chance).receipt().bytes;
-        assert_eq!(tell(&sound), Verdict::Valid, "graph {seed}");
+        let report = tell(&sound, None);
+        assert_eq!(report.verdict(), Verdict::Valid, "graph {seed}");
         let tampered = tamper(&mut chance, &sound);
-        let verdict = tell(&tampered);
-        refused += u64::from(verdict != Verdict::Valid);
+        refused += u64::from(tell(&tampered, None).verdict() != Verdict::Valid);
+        if chance.one_in(10) {
+            let dated = entry(&mut chance, report.run.unwrap().at);
+            tell(&sound, Some(dated));
+        }
     }
     // A new edge, a stub or another number may leave a receipt that holds, once it is signed again.
     assert!(refused > GRAPHS / 2, "only {refused} of {GRAPHS} changes were seen");

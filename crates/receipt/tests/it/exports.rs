@@ -119,7 +119,7 @@ fn keys_of_both_kinds_survive_their_files() {
     let attest = PrivateKey::P256(attest_key());
     let again = PrivateKey::from_pem(&attest.to_pem().unwrap()).unwrap();
     assert_eq!(again.public(), attest.public());
-    let entry = Entry::new(attest.public(), Scope::Agent, "agent:test", 1_777_000_000);
+    let entry = Entry::new(attest.public(), Scope::Agent, "agent:test", jiff::Timestamp::UNIX_EPOCH);
     assert_eq!(entry.usage, Usage::Attest);
     assert_eq!(Entry::from_json(entry.to_json().as_bytes()).unwrap(), entry);
     let forged = entry.to_json().replace("\"y\": \"", "\"y\": \"A");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use r1_receipt::key::{Entry, KnownKey, Revocation, RevocationReason, Scope, SecretKey, Usage};
 use r1_receipt::{Builder, GatePolicy, Options, Reason, verify};
 use serde_json::{Value as Json, json};
@@ -30,8 +31,12 @@ fn nested(depth: usize) -> Json {
     (0..depth).fold(json!({}), |inner, _| json!({ "a": inner }))
 }
 
+fn seconds(unix: i64) -> Timestamp {
+    Timestamp::from_second(unix).unwrap()
+}
+
 fn entry(change: impl FnOnce(&mut Entry)) -> Vec<KnownKey> {
-    let mut entry = Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000);
+    let mut entry = Entry::new(key().public(), Scope::Agent, "agent:test", seconds(1_777_000_000));
     change(&mut entry);
     vec![KnownKey::of_entry(entry).unwrap()]
 }
@@ -99,9 +104,9 @@ fn fixtures() -> Vec<(Reason, Vec<u8>, Vec<KnownKey>)> {
     add(Reason::BadSignatureEncoding, replaced("\"signature\":\"ed25519:", "\"signature\":\"ED25519:"), own());
     add(Reason::SignatureMismatch, sound_by_another(), own());
     add(Reason::KeyUse, sound(), entry(|entry| entry.usage = Usage::Log));
-    add(Reason::KeyNotYetValid, sound(), entry(|entry| entry.not_before = 1_777_000_001));
-    add(Reason::KeyExpired, sound(), entry(|entry| entry.not_after = Some(1_776_999_999)));
-    let compromised = Revocation { at: 1_999_000_000, reason: RevocationReason::Compromised };
+    add(Reason::KeyNotYetValid, sound(), entry(|entry| entry.not_before = seconds(1_777_000_001)));
+    add(Reason::KeyExpired, sound(), entry(|entry| entry.not_after = Some(seconds(1_776_999_999))));
+    let compromised = Revocation { at: seconds(1_999_000_000), reason: RevocationReason::Compromised };
     add(Reason::KeyRevoked, sound(), entry(|entry| entry.revocation = Some(compromised)));
     add(Reason::BadBody, forged(|forge| forge.events[0].body["extra"] = json!(1)), own());
     for type_name in ["GATE_DECISION", "PHASE_TRANSITION"] {

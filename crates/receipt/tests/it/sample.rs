@@ -8,7 +8,7 @@ use r1_event::{Batch, Chain, Record, UnixNanos};
 use r1_protocol::{data, json as cbor_json};
 use r1_receipt::graph::Notes;
 use r1_receipt::key::{KnownKey, SecretKey};
-use r1_receipt::{Builder, Options, Report, Signed, Withhold, verify};
+use r1_receipt::{Builder, NodeType, Options, Report, Signed, Withhold, verify};
 use serde_json::{Value as Json, json};
 
 use crate::chance::Chance;
@@ -187,6 +187,26 @@ impl Log {
         self.typed("artifact.created", &data)
     }
 
+    /// One answer of a wizard, which may revise another.
+    pub(crate) fn skill(&mut self, step: u64, revision_of: Option<&str>) -> u64 {
+        let mut data = json!({
+            "wizard_id": "wiz_1", "step": step, "stage": "identity", "question_id": "skill.name", "mode": "operator",
+            "answer": "mend", "interpretation": "{}", "confidence": 1000, "path": "name", "confirmed": true,
+        });
+        if let Some(revised) = revision_of {
+            data["revision_of"] = revised.into();
+        }
+        self.typed("skill.authoring_decision", &data)
+    }
+
+    pub(crate) fn beacon(&mut self, kind: &str, detail: &Json) -> u64 {
+        self.typed(
+            "beacon.event",
+            &json!({ "kind": kind, "beacon_id": "b1", "operator_id": "o1", "device_id": "d1", "chain": ["00"],
+                     "bridge": "br", "detail": detail }),
+        )
+    }
+
     pub(crate) fn end(&mut self) -> u64 {
         self.push(Payload::RunCompleted(RunCompleted { final_text: "done".into(), ..Default::default() }))
     }
@@ -243,16 +263,8 @@ pub(crate) fn full() -> Log {
     log.artifact("art_1", Some("call_a"));
     log.complete("call_a", &json!("fn main() {}"), 1);
     log.memory_read("L1", "plan", Some("read, then mend"));
-    log.typed(
-        "skill.authoring_decision",
-        &json!({ "wizard_id": "wiz_1", "step": 0, "stage": "identity", "question_id": "skill.name", "mode": "operator",
-                 "answer": "mend", "interpretation": "{}", "confidence": 1000, "path": "name", "confirmed": true }),
-    );
-    log.typed(
-        "beacon.event",
-        &json!({ "kind": "session_opened", "beacon_id": "b1", "operator_id": "o1", "device_id": "d1", "chain": ["00"],
-                 "bridge": "br", "detail": { "session_ref": "s1" } }),
-    );
+    log.skill(0, None);
+    log.beacon("session_opened", &json!({ "session_ref": "s1" }));
     log.typed(
         "run.child_finished",
         &json!({ "child_run_id": "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6C", "final_status": "completed", "cost_micros_usd": 1,
@@ -265,11 +277,15 @@ pub(crate) fn full() -> Log {
 
 /// The receipt id of the last gate decision of a log.
 pub(crate) fn decision_id(records: &[Record]) -> String {
+    last_id(records, NodeType::GateDecision)
+}
+
+/// The receipt id of the last node of a type.
+pub(crate) fn last_id(records: &[Record], node_type: NodeType) -> String {
     let mut graph = r1_receipt::Graph::default();
     let steps: Vec<_> = records.iter().map(|record| graph.push(record)).collect();
-    let nodes = steps.iter().flat_map(|step| &step.nodes);
-    let mut decisions = nodes.filter(|node| node.node_type() == r1_receipt::NodeType::GateDecision);
-    decisions.next_back().unwrap().id().to_string()
+    let mut nodes = steps.iter().flat_map(|step| &step.nodes).filter(|node| node.node_type() == node_type);
+    nodes.next_back().unwrap().id().to_string()
 }
 
 /// A log as chance has it, whose receipt is sound.
@@ -283,6 +299,20 @@ pub(crate) fn random(chance: &mut Chance) -> Log {
             log.gate(1, "START>PLAN", "PLAN.entry/composite", "allow");
         }
         log.transition(1, "START", "PLAN", &["PLAN.entry/policy"]);
+    }
+    if chance.one_in(4) {
+        log.skill(0, None);
+        let first = last_id(log.records(), NodeType::SkillAuthoringDecision);
+        log.skill(1, None);
+        log.skill(2, chance.one_in(2).then_some(&first));
+    }
+    if chance.one_in(4) {
+        log.beacon("command", &json!({ "session_ref": "s1", "command_kind": "run", "payload_hash": hash("p") }));
+        let command = last_id(log.records(), NodeType::BeaconLedgerEvent);
+        if chance.one_in(2) {
+            log.beacon("session_closed", &json!({ "session_ref": "s1", "reason": "done" }));
+        }
+        log.beacon("command_result", &json!({ "command_event": command, "status": "ok" }));
     }
     for turn in 0..chance.below(4) {
         if chance.one_in(2) {

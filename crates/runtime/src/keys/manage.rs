@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use r1_event::UnixNanos;
 use r1_receipt::export::NoteKey;
 use r1_receipt::key::{
-    AttestKey, Entry, KeyError, KnownKey, PrivateKey, PublicKey, Revocation, RevocationReason, Scope, SecretKey, Usage,
+    AttestKey, Entry, KeyError, KnownKey, PrivateKey, PublicKey, Revocation, Scope, SecretKey, Usage, moment,
 };
 use zeroize::Zeroizing;
 
-use super::{Keyring, KeysError, LogKey, key_path, read_pem, write_new};
+use super::{Keyring, KeysError, LogKey, key_path, read_pem, ring, write_new};
 use crate::home::{Home, create_private_dir};
 use crate::world;
 
@@ -21,24 +22,23 @@ pub struct About {
     pub scope: Scope,
     /// Who holds it; of a key that signs for a log, the log's name.
     pub subject: String,
-    /// Unix seconds from which it counts; from now on unless given.
-    pub not_before: Option<i64>,
-    /// Unix seconds until which it counts.
-    pub not_after: Option<i64>,
+    /// From when it counts: unless given, a new key from now on and one that is brought always.
+    pub not_before: Option<Timestamp>,
+    /// Until when it counts.
+    pub not_after: Option<Timestamp>,
     /// Whether it signs for a log instead of runs.
     pub for_log: bool,
 }
 
 impl About {
-    /// A key that counts from now on.
+    /// A key without dates of its own.
     #[must_use]
     pub fn new(scope: Scope, subject: impl Into<String>) -> Self {
         Self { scope, subject: subject.into(), not_before: None, not_after: None, for_log: false }
     }
 
-    fn entry(&self, public: PublicKey, now: UnixNanos) -> Entry {
-        let since = self.not_before.unwrap_or_else(|| now.0.div_euclid(1_000_000_000));
-        let mut entry = Entry::new(public, self.scope, self.subject.clone(), since);
+    fn entry(&self, public: PublicKey, since: Timestamp) -> Entry {
+        let mut entry = Entry::new(public, self.scope, self.subject.clone(), self.not_before.unwrap_or(since));
         entry.not_after = self.not_after;
         if self.for_log && entry.public().ed25519().is_some() {
             entry.usage = Usage::Log;
@@ -58,6 +58,10 @@ pub struct Made {
 
 /// Makes a key for a use, and its entry. The subject of a log key without one follows from the key.
 pub fn new(home: &Home, usage: Usage, mut about: About, now: UnixNanos) -> Result<Made, KeysError> {
+    let now = moment(now);
+    if let Some(end) = about.not_after.filter(|end| *end < about.not_before.unwrap_or(now).max(now)) {
+        return Err(KeysError::Ended { end });
+    }
     about.for_log = usage == Usage::Log;
     let private = match usage {
         Usage::Receipt | Usage::Log => PrivateKey::Ed25519(SecretKey::from_seed(world::new_seed()?)),
@@ -73,7 +77,7 @@ pub fn new(home: &Home, usage: Usage, mut about: About, now: UnixNanos) -> Resul
 pub(crate) fn new_attest_key(home: &Home, now: UnixNanos) -> Result<(AttestKey, PathBuf), KeysError> {
     let key = attest_key()?;
     let subject = format!("agent:{}", world::new_instance_id()?);
-    let made = keep(home, &PrivateKey::P256(key.clone()), &About::new(Scope::Agent, subject), now)?;
+    let made = keep(home, &PrivateKey::P256(key.clone()), &About::new(Scope::Agent, subject), moment(now))?;
     Ok((key, made.path))
 }
 
@@ -82,8 +86,8 @@ pub(crate) fn new_log_key(home: &Home, now: UnixNanos) -> Result<(LogKey, PathBu
     let secret = SecretKey::from_seed(world::new_seed()?);
     let name = NoteKey::default_name(&secret);
     let about = About { for_log: true, ..About::new(Scope::Agent, name.clone()) };
-    let made = keep(home, &PrivateKey::Ed25519(secret.clone()), &about, now)?;
-    Ok((LogKey { secret, name, since: made.entry.not_before }, made.path))
+    let made = keep(home, &PrivateKey::Ed25519(secret.clone()), &about, moment(now))?;
+    Ok((LogKey { secret, name, since: made.entry.not_before.as_second() }, made.path))
 }
 
 fn attest_key() -> Result<AttestKey, KeysError> {
@@ -123,29 +127,46 @@ pub fn export_secret(home: &Home, entry: &Entry) -> Result<Zeroizing<String>, Ke
 }
 
 /// Takes a key from a file: a keyring entry as it is, a bare public key or a private one with what `about` says
-/// of it.
-pub fn import(home: &Home, path: &Path, about: &About, now: UnixNanos) -> Result<Entry, KeysError> {
-    let content = fs::read(path).map_err(|source| KeysError::Io { path: path.to_owned(), source })?;
+/// of it. Of a key that is in the keyring already, a revocation is taken over, and the private half.
+pub fn import(home: &Home, path: &Path, about: &About) -> Result<Entry, KeysError> {
+    let content = ring::read_bounded(path)?;
     if let Some(private) = std::str::from_utf8(&content).ok().and_then(|pem| PrivateKey::from_pem(pem).ok()) {
-        return keep(home, &private, about, now).map(|made| made.entry);
+        return keep_brought(home, &private, about);
     }
     let refused = |source| KeysError::Refused { path: path.to_owned(), source };
     let entry = match Entry::from_json(&content) {
         Ok(entry) => entry,
         Err(_) => match KnownKey::from_file(&content).map_err(refused)?.strong() {
-            Some(public) => about.entry(public.into(), now),
+            Some(public) => about.entry(public.into(), Timestamp::UNIX_EPOCH),
             None => return Err(refused(KeyError::BadPublicKey { reason: "anyone could sign for it" })),
         },
     };
     create_private_dir(&home.keyring())?;
-    write_new(&entry_path(home, &entry), entry.to_json().as_bytes(), 0o644)?;
-    Ok(entry)
+    let Some(known) = known_entry(home, &entry)? else {
+        write_new(&entry_path(home, &entry), entry.to_json().as_bytes(), 0o644)?;
+        return Ok(entry);
+    };
+    match (entry.revocation, known.revocation) {
+        (Some(brought), Some(standing)) if brought.weakens(standing) => Ok(known),
+        (Some(brought), _) => set_revocation(home, &known, brought),
+        (None, _) if entry == known => Ok(known),
+        (None, _) => Err(KeysError::Known { kid: known.kid().clone() }),
+    }
 }
 
-/// Says of a key that it no longer counts. What was said before about that is replaced.
-pub fn revoke(home: &Home, entry: &Entry, reason: RevocationReason, at: i64) -> Result<Entry, KeysError> {
+/// Says of a key that it no longer counts. What was said before can be made stricter, never weaker.
+pub fn revoke(home: &Home, entry: &Entry, revocation: Revocation) -> Result<Entry, KeysError> {
+    match entry.revocation {
+        Some(standing) if revocation.weakens(standing) => {
+            Err(KeysError::Revoked { kid: entry.kid().clone(), standing })
+        }
+        Some(_) | None => set_revocation(home, entry, revocation),
+    }
+}
+
+fn set_revocation(home: &Home, entry: &Entry, revocation: Revocation) -> Result<Entry, KeysError> {
     let mut revoked = entry.clone();
-    revoked.revocation = Some(Revocation { at, reason });
+    revoked.revocation = Some(revocation);
     let path = entry_path(home, entry);
     let draft = path.with_extension("json.new");
     let failed = |source| KeysError::Io { path: path.clone(), source };
@@ -156,18 +177,40 @@ pub fn revoke(home: &Home, entry: &Entry, reason: RevocationReason, at: i64) -> 
     Ok(revoked)
 }
 
-/// Keeps a private key, with what is said of it.
-pub(super) fn keep(home: &Home, private: &PrivateKey, about: &About, now: UnixNanos) -> Result<Made, KeysError> {
+/// What the keyring says of a key, if it knows it.
+fn known_entry(home: &Home, entry: &Entry) -> Result<Option<Entry>, KeysError> {
+    let path = entry_path(home, entry);
+    if path.exists() { ring::read_entry(&path).map(Some) } else { Ok(None) }
+}
+
+/// Keeps a private key that somebody brings; what the keyring says of it already stays.
+fn keep_brought(home: &Home, private: &PrivateKey, about: &About) -> Result<Entry, KeysError> {
+    let Some(known) = known_entry(home, &about.entry(private.public(), Timestamp::UNIX_EPOCH))? else {
+        return keep(home, private, about, Timestamp::UNIX_EPOCH).map(|made| made.entry);
+    };
+    if !has_secret(home, &known) {
+        keep_secret(home, private, &known)?;
+    }
+    Ok(known)
+}
+
+/// Keeps a private key, with what is said of it; it counts from `since` on unless `about` says otherwise.
+pub(super) fn keep(home: &Home, private: &PrivateKey, about: &About, since: Timestamp) -> Result<Made, KeysError> {
     home.create()?;
-    create_private_dir(&home.keys())?;
     create_private_dir(&home.keyring())?;
-    let entry = about.entry(private.public(), now);
-    let path = key_path(home, &entry);
-    let pem = private.to_pem().map_err(|source| KeysError::Refused { path: path.clone(), source })?;
+    let entry = about.entry(private.public(), since);
     // The secret first: an entry without its key would be chosen and then not found.
-    write_new(&path, pem.as_bytes(), 0o600)?;
+    let path = keep_secret(home, private, &entry)?;
     write_new(&entry_path(home, &entry), entry.to_json().as_bytes(), 0o644)?;
     Ok(Made { entry, path })
+}
+
+fn keep_secret(home: &Home, private: &PrivateKey, entry: &Entry) -> Result<PathBuf, KeysError> {
+    create_private_dir(&home.keys())?;
+    let path = key_path(home, entry);
+    let pem = private.to_pem().map_err(|source| KeysError::Refused { path: path.clone(), source })?;
+    write_new(&path, pem.as_bytes(), 0o600)?;
+    Ok(path)
 }
 
 fn entry_path(home: &Home, entry: &Entry) -> PathBuf {

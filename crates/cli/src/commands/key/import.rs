@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use r1_runtime::keys::manage::{self, About};
 
 use super::{ScopeArg, parse_time, to_json};
@@ -11,7 +12,7 @@ use crate::output::{print_json, print_line};
 /// Take a key into the keyring
 ///
 /// From then on its word counts here. A keyring entry is taken as it is; of a bare public key (JWK, SPKI PEM) and
-/// of a private one (PKCS#8 PEM) you say whose it is.
+/// of a private one (PKCS#8 PEM) you say whose it is. Of a key that you have already, a revocation is taken over.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -26,15 +27,15 @@ pub(crate) struct Args {
     /// Who holds it, unless the file says so
     #[arg(long, value_name = "WHO", default_value = "agent:imported")]
     subject: String,
-    /// From when it counts, unless the file says so [default: now]
+    /// From when it counts, unless the file says so [default: always]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    not_before: Option<i64>,
+    not_before: Option<Timestamp>,
     /// It signs for the log that the holder is the name of, unless the file says so
     #[arg(long)]
     log: bool,
     /// Until when it counts, unless the file says so
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    not_after: Option<i64>,
+    not_after: Option<Timestamp>,
     /// Print its entry as JSON
     #[arg(long)]
     json: bool,
@@ -48,7 +49,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
         ..About::new(args.scope.into(), args.subject.clone())
     };
     context.home.create()?;
-    let entry = manage::import(&context.home, &args.file, &about, context.now())?;
+    let entry = manage::import(&context.home, &args.file, &about)?;
     if args.json {
         print_json(&to_json(context, &entry))?;
     } else {

@@ -3,7 +3,7 @@ use std::io::Write as _;
 use r1_runtime::keys::manage;
 use serde_json::{Value as Json, json};
 
-use super::{revoked, time, to_json};
+use super::to_json;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let mut out = output::stdout();
     for entry in &keyring.entries {
         let half = if manage::has_secret(&context.home, entry) { "signs here" } else { "public only" };
-        let until = entry.not_after.map(|end| format!(" until {}", time(end))).unwrap_or_default();
+        let until = entry.not_after.map(|end| format!(" until {end}")).unwrap_or_default();
         writeln!(
             out,
             "{NAME}{}{NAME:#}  {:<7} {:<6} {}  {DIM}from {}{until}, {half}{DIM:#}",
@@ -40,10 +40,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
             entry.usage.word(),
             entry.scope.word(),
             visible(&entry.subject),
-            time(entry.not_before),
+            entry.not_before,
         )?;
         if let Some(revocation) = entry.revocation {
-            writeln!(out, "  {BAD}{}{BAD:#}", revoked(revocation))?;
+            writeln!(out, "  {BAD}{revocation}{BAD:#}")?;
         }
     }
     for refused in &keyring.refused {

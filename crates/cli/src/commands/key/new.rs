@@ -1,5 +1,6 @@
 use std::io::Write as _;
 
+use jiff::Timestamp;
 use r1_receipt::export::is_name;
 use r1_receipt::key::Usage;
 use r1_runtime::keys::manage::{self, About};
@@ -38,10 +39,10 @@ pub(crate) struct Args {
     subject: Option<String>,
     /// From when it counts [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    not_before: Option<i64>,
+    not_before: Option<Timestamp>,
     /// Until when it counts
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    not_after: Option<i64>,
+    not_after: Option<Timestamp>,
     /// Print its entry as JSON
     #[arg(long)]
     json: bool,

@@ -1,7 +1,8 @@
-use r1_receipt::key::RevocationReason;
+use jiff::Timestamp;
+use r1_receipt::key::{Revocation, RevocationReason, moment};
 use r1_runtime::keys::manage;
 
-use super::{parse_time, revoked, to_json};
+use super::{parse_time, to_json};
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -9,8 +10,9 @@ use crate::output::{print_json, print_line};
 
 /// Say that a key no longer counts
 ///
-/// A retired key counts for what it signed before; a compromised one for nothing, ever. This changes your own
-/// keyring: give the entry to whoever else has it.
+/// A retired key counts for what it signed before; a compromised one for nothing, ever. That cannot be made less
+/// strict later. This changes your own keyring: give the entry to whoever else has it (`r1 key export`), who
+/// imports it.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -24,7 +26,7 @@ pub(crate) struct Args {
     reason: ReasonArg,
     /// Since when [default: now]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    at: Option<i64>,
+    at: Option<Timestamp>,
     /// Print its entry as JSON
     #[arg(long)]
     json: bool,
@@ -44,12 +46,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
         ReasonArg::Compromised => RevocationReason::Compromised,
         ReasonArg::Retired => RevocationReason::Retired,
     };
-    let at = args.at.unwrap_or_else(|| context.now().0.div_euclid(1_000_000_000));
-    let entry = manage::revoke(&context.home, &entry, reason, at)?;
+    let at = args.at.unwrap_or_else(|| moment(context.now()));
+    let revocation = Revocation { at, reason };
+    let entry = manage::revoke(&context.home, &entry, revocation)?;
     if args.json {
         print_json(&to_json(context, &entry))?;
     } else {
-        print_line(&format!("{}  {}", entry.kid(), entry.revocation.map(revoked).unwrap_or_default()))?;
+        print_line(&format!("{}  {}", entry.kid(), revocation))?;
     }
     Ok(Exit::Ok)
 }

@@ -2,8 +2,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use r1_event::RunId;
+use r1_event::{RunId, UnixNanos};
 use r1_receipt::Withhold;
+use r1_receipt::key::moment;
 use r1_runtime::control::receipt::{self, Created, Export, Request, file_name};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
@@ -157,7 +158,10 @@ async fn sign(
     key: Option<&str>,
 ) -> Result<Created, CliError> {
     let settings = settings::load(context, Path::new("."), Vec::new())?;
-    let key = keys::signing_key(&context.home, key.or(settings.signing.kid.as_deref()), context.now())?;
+    let (now, wanted) = (context.now(), key.or(settings.signing.kid.as_deref()));
+    // A key that is made for this receipt must count for its run, which may be long over.
+    let ended = store.run(&request.run).await?.map_or(now, |run| run.updated_at);
+    let key = keys::signing_key_since(&context.home, wanted, now, ended)?;
     if let Some(path) = &key.minted {
         output::note(&format!("made a new agent key {} in {}", key.secret.kid(), path.display()));
     }
@@ -168,7 +172,7 @@ async fn sign(
 
 /// A key cannot vouch for what was before it, by the dates that the keyring gives it.
 fn is_older_than_its_key(keyring: &Keyring, created: &Created) -> bool {
-    let ended = created.report.run.as_ref().map(|run| run.at.div_euclid(1_000_000_000));
+    let ended = created.report.run.as_ref().map(|run| moment(UnixNanos(run.at)));
     let entry = keyring.entries.iter().find(|entry| *entry.kid() == created.signed.key_id);
     entry.zip(ended).is_some_and(|(entry, ended)| ended < entry.not_before)
 }

@@ -1,7 +1,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use r1_receipt::file::Parts;
+use r1_receipt::file::{self, Parts};
 use r1_receipt::{Options, Receipt, verify};
 use r1_runtime::control::receipt::read_file;
 use r1_runtime::keys;
@@ -42,10 +42,13 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let bytes = read_file(&args.receipt)?;
+    let known = keys::known_keys(&context.home.keyring())?;
+    known.complaints().for_each(|complaint| output::note(&complaint));
+    let report = verify(&bytes, &Options { keys: &known.keys, ..Options::default() });
+    // The verdict is about the file as it is; what it says can be read in any spelling.
     let unreadable = |reason| CliError::new(format!("{} is no receipt: {reason}", args.receipt.display()));
-    let receipt = Receipt::read(&bytes).map_err(unreadable)?;
-    let keys = keys::known_keys(&context.home.keyring())?;
-    let report = verify(&bytes, &Options { keys: &keys, ..Options::default() });
+    let canonical = file::canonicalise(&bytes).map_err(unreadable)?;
+    let receipt = Receipt::read(&canonical).map_err(unreadable)?;
     let mut nodes: Vec<&Parts<'_>> = receipt.events.iter().filter_map(|event| event.parts.as_ref()).collect();
     nodes.sort_by_key(|parts| parts.body().int("seq").unwrap_or(0));
     if let Some(start) = &args.event {

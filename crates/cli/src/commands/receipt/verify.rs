@@ -1,9 +1,12 @@
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use r1_receipt::key::{KnownKey, Scope};
 use r1_receipt::{Builder, GatePolicy, Options, Reason, Receipt, Report, Verdict, file, verify};
 use r1_runtime::control::receipt::{Child, check_children, gate_policy, read_file, rebuild};
-use r1_runtime::keys;
+use r1_runtime::keys::{self, KnownKeys};
 use serde_json::json;
 
 use crate::commands::key::ScopeArg;
@@ -66,21 +69,16 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let mut bytes = read_file(&args.receipt)?;
-    let respelled = args.lenient_format && respell(&mut bytes);
-    let keys = keys_of(&args, context)?;
-    let gates = args.gates.as_deref().map(|choice| gate_policy(Path::new("."), choice)).transpose()?;
-    let log = match &args.log {
-        Some(log) => Some(read_log(context, log).await?),
-        None => None,
+    let given = match Given::read(&args, context).await {
+        Ok(given) => given,
+        Err(err) => {
+            tell_not_made(if err.is_io() { Reason::Io } else { Reason::Usage }, args.json)?;
+            return Err(err);
+        }
     };
-    let options = options(&args, &keys, gates.as_ref(), log.as_ref());
-    let mut report = verify(&bytes, &options);
-    if respelled {
-        report
-            .warnings
-            .push("the file was not in its canonical spelling; what was checked is that spelling of it".into());
-    }
+    let options = given.options(&args);
+    let mut report = verify(&given.bytes, &options);
+    report.warnings.extend(given.warnings());
     let children = args.children.as_deref().map(|directory| check_children(&report, directory, &options));
     let children = children.unwrap_or_default();
     let verdict = overall(&report, &children);
@@ -89,13 +87,73 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     } else {
         // What a broken receipt tells is nobody's word.
         let believed = !matches!(report.verdict(), Verdict::Invalid(_));
-        let receipt = believed.then(|| Receipt::read(&bytes).ok()).flatten();
+        let receipt = believed.then(|| Receipt::read(&given.bytes).ok()).flatten();
         let text = render::text(&args.receipt, &report, receipt.as_ref(), verdict, &children);
         let mut out = output::stdout();
-        std::io::Write::write_all(&mut out, text.as_bytes())?;
-        std::io::Write::flush(&mut out)?;
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
     }
     Ok(exit(verdict))
+}
+
+/// Gives whoever waits for a verdict one, if the arguments were meant for this command but cannot be read.
+pub(crate) fn tell_wrong_use(arguments: impl Iterator<Item = OsString>) {
+    let arguments: Vec<OsString> = arguments.collect();
+    if arguments.windows(2).any(|pair| pair[0] == "receipt" && pair[1] == "verify") {
+        // Without a reader nobody misses it.
+        let _ = tell_not_made(Reason::Usage, arguments.iter().any(|argument| argument == "--json"));
+    }
+}
+
+/// The verdict of a check that cannot be made; why is told as with any other command.
+fn tell_not_made(reason: Reason, json: bool) -> Result<(), CliError> {
+    let report = Report::not_made(reason);
+    if json {
+        return print_json(&json_of(&report, report.verdict(), &[]));
+    }
+    let mut out = output::stdout();
+    writeln!(out, "{}", render::verdict_line(report.verdict()))?;
+    out.flush()?;
+    Ok(())
+}
+
+/// All that a check draws on.
+struct Given {
+    bytes: Vec<u8>,
+    respelled: bool,
+    known: KnownKeys,
+    gates: Option<GatePolicy>,
+    log: Option<Builder>,
+}
+
+impl Given {
+    async fn read(args: &Args, context: &Context) -> Result<Self, CliError> {
+        let mut bytes = read_file(&args.receipt)?;
+        let respelled = args.lenient_format && respell(&mut bytes);
+        let known = known_keys(args, context)?;
+        let gates = args.gates.as_deref().map(|choice| gate_policy(Path::new("."), choice)).transpose()?;
+        let log = match &args.log {
+            Some(log) => Some(read_log(context, log).await?),
+            None => None,
+        };
+        Ok(Self { bytes, respelled, known, gates, log })
+    }
+
+    fn options<'a>(&'a self, args: &'a Args) -> Options<'a> {
+        Options {
+            keys: &self.known.keys,
+            scope: args.scope.map(Scope::from),
+            subject: args.subject.as_deref(),
+            integrity_only: args.integrity,
+            gates: self.gates.as_ref(),
+            log: self.log.as_ref(),
+        }
+    }
+
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        let respelled = "the file was not in its canonical spelling; what was checked is that spelling of it";
+        self.respelled.then(|| respelled.to_owned()).into_iter().chain(self.known.complaints())
+    }
 }
 
 /// The canonical spelling of a receipt that is right in all else; anything else stays as it is.
@@ -109,12 +167,16 @@ fn respell(bytes: &mut Vec<u8>) -> bool {
     }
 }
 
-fn keys_of(args: &Args, context: &Context) -> Result<Vec<KnownKey>, CliError> {
-    if args.key.is_empty() {
-        let directory = args.keyring.clone().unwrap_or_else(|| context.home.keyring());
-        return Ok(keys::known_keys(&directory)?);
+fn known_keys(args: &Args, context: &Context) -> Result<KnownKeys, CliError> {
+    if !args.key.is_empty() {
+        let keys = args.key.iter().map(|path| read_key(path)).collect::<Result<_, _>>()?;
+        return Ok(KnownKeys { keys, refused: Vec::new() });
     }
-    args.key.iter().map(|path| read_key(path)).collect()
+    let Some(directory) = &args.keyring else { return Ok(keys::known_keys(&context.home.keyring())?) };
+    // Without a home nobody knows any key yet; a directory that was named is there.
+    fs::read_dir(directory)
+        .map_err(|err| CliError::new(format!("cannot read the keyring {}", directory.display())).because(err))?;
+    Ok(keys::known_keys(directory)?)
 }
 
 fn read_key(path: &Path) -> Result<KnownKey, CliError> {
@@ -125,22 +187,6 @@ fn read_key(path: &Path) -> Result<KnownKey, CliError> {
 async fn read_log(context: &Context, given: &str) -> Result<Builder, CliError> {
     let (log, store) = Target::open(context, given).await?.single()?;
     Ok(rebuild(log, store.as_ref()).await?)
-}
-
-fn options<'a>(
-    args: &'a Args,
-    keys: &'a [KnownKey],
-    gates: Option<&'a GatePolicy>,
-    log: Option<&'a Builder>,
-) -> Options<'a> {
-    Options {
-        keys,
-        scope: args.scope.map(Scope::from),
-        subject: args.subject.as_deref(),
-        integrity_only: args.integrity,
-        gates,
-        log,
-    }
 }
 
 /// The first thing that is wrong, here or with a child.

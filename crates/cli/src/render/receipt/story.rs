@@ -26,7 +26,10 @@ const SUBJECTS: &[&str] = &["path", "file_path", "argv", "command", "url", "quer
 pub(crate) fn rows(receipt: &Receipt<'_>) -> Vec<(&'static str, String)> {
     let mut story = Story::default();
     for parts in receipt.events.iter().filter_map(|event| event.parts.as_ref()) {
-        story.take(&parts.type_name, &parts.body());
+        match parts.stub() {
+            None => story.take(&parts.type_name, &parts.body()),
+            Some(_) => story.miss(&parts.type_name),
+        }
     }
     story.rows()
 }
@@ -46,6 +49,16 @@ struct Story {
     refused: Tally,
     remembered: Tally,
     produced: Tally,
+    hidden: Hidden,
+}
+
+/// How many events of a kind there are that do not say what they were.
+#[derive(Default)]
+struct Hidden {
+    turns: u64,
+    calls: u64,
+    memory: u64,
+    artifacts: u64,
 }
 
 impl Story {
@@ -67,6 +80,16 @@ impl Story {
                     None => words(kind),
                 }),
             },
+            _ => {}
+        }
+    }
+
+    fn miss(&mut self, type_name: &str) {
+        match type_name {
+            "THOUGHT" => self.hidden.turns += 1,
+            "TOOL_CALL" => self.hidden.calls += 1,
+            "MEMORY_READ" | "MEMORY_WRITE" => self.hidden.memory += 1,
+            "ARTIFACT" => self.hidden.artifacts += 1,
             _ => {}
         }
     }
@@ -99,7 +122,10 @@ impl Story {
     }
 
     fn rows(self) -> Vec<(&'static str, String)> {
-        let mut ran = Vec::from([count(self.turns, "turn"), count(self.calls, "tool call")]);
+        let Hidden { turns, calls, memory, artifacts } = self.hidden;
+        let mut ran = vec![counted(self.turns, turns, "turn"), counted(self.calls, calls, "tool call")];
+        let unseen = not_shown(calls, "call", "calls");
+        let unseen = unseen.map(|calls| calls + ": whether anything was refused there cannot be told");
         if self.cost_micros > 0 {
             ran.push(usd(self.cost_micros));
         }
@@ -108,20 +134,40 @@ impl Story {
         }
         let mut rows = vec![("model", ran.join(", "))];
         let kinds = [
-            ("read", self.read),
-            ("wrote", self.written),
-            ("ran", self.ran),
-            ("fetched", self.fetched),
-            ("called", self.called),
-            ("memory", self.remembered),
-            ("allowed", self.allowed),
+            ("read", self.read, None),
+            ("wrote", self.written, None),
+            ("ran", self.ran, None),
+            ("fetched", self.fetched, None),
+            ("called", self.called, None),
+            ("memory", self.remembered, not_shown(memory, "read or write", "reads and writes")),
+            ("allowed", self.allowed, None),
+            ("refused", self.refused, unseen),
+            ("made", self.produced, not_shown(artifacts, "artifact", "artifacts")),
         ];
-        rows.extend(kinds.into_iter().filter(|(_, tally)| !tally.is_empty()).map(|(name, tally)| (name, tally.told())));
-        rows.push(("refused", if self.refused.is_empty() { "nothing".into() } else { self.refused.told() }));
-        if !self.produced.is_empty() {
-            rows.push(("made", self.produced.told()));
-        }
+        rows.extend(kinds.into_iter().filter_map(|(name, tally, more)| {
+            let told = (!tally.is_empty()).then(|| tally.told());
+            let told: Vec<String> = told.into_iter().chain(more).collect();
+            match (told.is_empty(), name) {
+                (false, _) => Some((name, told.join(", "))),
+                (true, "refused") => Some((name, "nothing".into())),
+                (true, _) => None,
+            }
+        }));
         rows
+    }
+}
+
+/// `5 tool calls (2 not shown)`.
+fn counted(shown: u64, hidden: u64, name: &str) -> String {
+    let all = count(shown + hidden, name);
+    if hidden == 0 { all } else { format!("{all} ({hidden} not shown)") }
+}
+
+fn not_shown(hidden: u64, one: &str, many: &str) -> Option<String> {
+    match hidden {
+        0 => None,
+        1 => Some(format!("1 {one} not shown")),
+        more => Some(format!("{more} {many} not shown")),
     }
 }
 
