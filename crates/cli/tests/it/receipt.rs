@@ -186,7 +186,7 @@ fn what_is_kept_back_or_erased_is_told_as_such_and_not_as_nothing() {
             assert!(told.contains(part), "`{part}` is not in:\n{told}");
         }
     }
-    assert!(sandbox.ok(&["receipt", "verify", FILE]).contains("  model     2 turns (2 not shown), 1 tool call"));
+    assert!(sandbox.ok(&["receipt", "verify", FILE]).contains("  model     1 turn (1 not shown), 1 tool call"));
 }
 
 #[test]
