@@ -84,7 +84,8 @@ fn stoke_06_a_closed_stdin_refuses_what_is_open() {
 
 #[test]
 fn stoke_06_an_answer_that_comes_too_late_changes_nothing() {
-    let slow = "text: one two three four five, chunk_chars: 1, delay_ms: 100";
+    // The run must still be there when the answer comes.
+    let slow = format!("text: {}, chunk_chars: 1, delay_ms: 100", "x".repeat(3_000));
     let sandbox = project(&EDITS_THREE.replace("  - text: Done.", &format!("  - {{ {slow} }}")));
     fs::create_dir(sandbox.home()).unwrap();
     fs::write(sandbox.home().join("config.toml"), "[run]\napproval_timeout = \"1s\"\n").unwrap();
@@ -94,8 +95,9 @@ fn stoke_06_an_answer_that_comes_too_late_changes_nothing() {
     assert!(requests.iter().any(|request| request["approval_id"] == lapsed["approval_id"]), "{lapsed}");
     steered.say(&json!({ "approval_id": lapsed["approval_id"], "decision": true }));
     assert_eq!(error(&mut steered), "already_resolved");
+    steered.signal("-INT");
     let (lines, code) = steered.finish();
-    assert_eq!(code, 0, "{lines:?}");
+    assert_eq!(code, 130, "{lines:?}");
     assert_eq!(["a.txt", "b.txt", "c.txt"].map(|name| file(&sandbox, name)), ["hello\n"; 3]);
 }
 
