@@ -80,7 +80,7 @@ async fn stoke_25_an_override_shows_in_the_verified_receipt_with_name_and_reason
          EXECUTE.exit, VERIFY.entry, VERIFY.exit, COMMIT.entry, COMMIT.exit] }\n";
     let yaml = format!("preset: town\ncomposite: {{ threshold: 0.5 }}\ngates:\n{always}{MAYOR}");
     let preset = Preset::parse(Path::new("gates.yaml"), yaml.as_bytes()).unwrap();
-    let phases = PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false };
+    let phases = PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false, commits_own_changes: true };
     let script = "{turns: [], default: {text: done}}";
     let (run, engine) = wanted_with(&sandbox, script, |spec| spec.phases = Some(phases)).await;
     let worker = work(run.clone(), engine);

@@ -151,7 +151,7 @@ impl Phases {
     }
 
     /// Whether the workspace has to be saved before anything else is done.
-    pub(super) fn must_save(&self) -> bool {
+    pub(crate) fn must_save(&self) -> bool {
         self.base == Saved::Due
     }
 

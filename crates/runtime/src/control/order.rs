@@ -160,7 +160,13 @@ impl Order {
         let preset = Preset::load(repository.unwrap_or(&self.workspace), gates.as_deref())?;
         let reviewer = config.gates.reviewer.as_ref().map(|name| config.reviewer(name)).transpose()?;
         let reviewer = reviewer.map(|(provider, model)| ReviewerSpec { provider, model });
-        Ok(Some(PhasePlan { preset, reviewer, criteria: criteria.clone(), is_git: repository.is_some() }))
+        Ok(Some(PhasePlan {
+            preset,
+            reviewer,
+            criteria: criteria.clone(),
+            is_git: repository.is_some(),
+            commits_own_changes: true,
+        }))
     }
 
     /// Who is to be asked, if it can be reached; what there is no need of is not looked at.

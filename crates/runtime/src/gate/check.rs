@@ -4,6 +4,7 @@
 //! Nothing that a gate could not find out is ever a pass.
 
 mod commands;
+mod committed;
 mod composite;
 mod counts;
 mod custom;
@@ -26,7 +27,7 @@ use serde_json::json;
 
 use super::preset::{gate_id, hash_of};
 use super::tree::Tree;
-use super::{Boundary, GateContext, GateRule, NotApplicable, Outcome, Reason, Transition};
+use super::{Boundary, GateContext, GateRule, NotApplicable, Outcome, Phase, Reason, Side, Transition};
 
 pub(super) use scope::pattern_error;
 
@@ -115,7 +116,13 @@ async fn ask(
     transition: Transition,
     context: &GateContext,
 ) -> (String, Result<Found, String>) {
-    let tree = match Tree::look(&context.workspace, &context.base).await {
+    // What is verified is compared with the commit afterwards.
+    let verifies = boundary.phase() == Phase::Verify && boundary.side() == Side::Exit;
+    let looked = match verifies {
+        true => Tree::look_and_keep(&context.workspace, &context.base).await,
+        false => Tree::look(&context.workspace, &context.base).await,
+    };
+    let tree = match looked {
         Ok(tree) => tree,
         Err(why) => return (String::new(), Err(why)),
     };

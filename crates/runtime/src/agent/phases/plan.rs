@@ -19,6 +19,10 @@ pub struct PhasePlan {
     pub criteria: Vec<String>,
     /// Whether the workspace is a git repository, so that there is something to commit to.
     pub is_git: bool,
+    /// Whether files that the task did not change may stay uncommitted. Of old, all had to be committed, and
+    /// that is what the model was told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commits_own_changes: bool,
 }
 
 /// A model that reviews.

@@ -2,7 +2,7 @@
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::{Found, Judgement, Question, inputs_hash, share};
+use super::{Found, Judgement, Question, committed, share};
 use crate::gate::outcome::Reason;
 use crate::gate::phase::{Boundary, Phase, Side};
 
@@ -10,7 +10,7 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let context = question.context;
     let mut evidence = String::new();
     if is(question.boundary, Phase::Commit) {
-        match committed_as_verified(question).await? {
+        match committed::check(question).await? {
             Ok(said) => evidence.push_str(&said),
             Err(why) => return Ok(Found::block(Reason::TreeChanged, why)),
         }
@@ -47,26 +47,6 @@ pub(in crate::gate) fn pattern_error(pattern: &str) -> Option<String> {
 
 fn is(boundary: Boundary, phase: Phase) -> bool {
     boundary.phase() == phase && boundary.side() == Side::Exit
-}
-
-/// Whether the last commit holds what was verified; a directory without commits must still hold it itself.
-async fn committed_as_verified(question: &Question<'_>) -> Result<Result<String, String>, String> {
-    let context = question.context;
-    let Some(verified) = &context.verified else {
-        return Err("nothing says which tree was verified".into());
-    };
-    let rule = context.preset.rule(&verified.gate_id);
-    let rule = rule.ok_or_else(|| format!("the preset has no gate `{}` that verified anything", verified.gate_id))?;
-    let (tree, where_from) = match question.tree.committed().await {
-        Some(tree) => (tree, "the last commit holds"),
-        None => (question.tree.id.clone(), "the workspace holds"),
-    };
-    Ok(if inputs_hash(&rule, context, &tree) == verified.inputs_hash {
-        Ok(format!("{where_from} the verified tree {tree}\n"))
-    } else {
-        let advice = "commit everything that was verified, and nothing else";
-        Err(format!("{where_from} {tree}, which is not the verified tree; {advice}\n"))
-    })
 }
 
 fn matcher(patterns: &[String]) -> Result<Gitignore, String> {
