@@ -155,6 +155,11 @@ impl Phases {
         self.base == Saved::Due
     }
 
+    /// Whether a gate has told what it saw and not yet what it says: nothing comes between the two.
+    pub(super) fn hears_a_gate(&self) -> bool {
+        self.attempt.iter().flat_map(|attempt| &attempt.standing).any(|standing| standing.is_paid)
+    }
+
     /// The gate that is to look now, and in which round.
     pub(super) fn gate_to_ask(&self) -> Option<(u64, &Placed)> {
         let attempt = self.attempt.as_ref().filter(|_| !self.must_save())?;

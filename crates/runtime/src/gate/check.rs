@@ -23,6 +23,7 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use r1_protocol::data::GateVerdict;
+use r1_protocol::review::Review;
 use serde_json::json;
 
 use super::preset::{gate_id, hash_of};
@@ -42,6 +43,7 @@ struct Found {
     command: Option<String>,
     exit_code: Option<i64>,
     excluded: Vec<String>,
+    review: Option<Review>,
 }
 
 #[derive(Clone, Debug)]
@@ -56,7 +58,14 @@ enum Judgement {
 
 impl Found {
     fn new(judgement: Judgement, evidence: impl Into<String>) -> Self {
-        Self { judgement, evidence: evidence.into(), command: None, exit_code: None, excluded: Vec::new() }
+        Self {
+            judgement,
+            evidence: evidence.into(),
+            command: None,
+            exit_code: None,
+            excluded: Vec::new(),
+            review: None,
+        }
     }
 
     fn score(score: u64, below: Reason, evidence: impl Into<String>) -> Self {
@@ -94,7 +103,8 @@ pub async fn evaluate(rule: &GateRule, boundary: Boundary, transition: Transitio
     let started = Instant::now();
     let asked = AssertUnwindSafe(ask(rule, boundary, transition, context)).catch_unwind().await;
     let (tree, found) = asked.unwrap_or_else(|_| (String::new(), Err("the gate stopped in the middle".into())));
-    let Found { judgement, evidence, command, exit_code, excluded } = found.unwrap_or_else(|why| trouble(rule, why));
+    let Found { judgement, evidence, command, exit_code, excluded, review } =
+        found.unwrap_or_else(|why| trouble(rule, why));
     let (verdict, reason, score) = conclude(rule, judgement);
     Outcome {
         verdict,
@@ -106,6 +116,7 @@ pub async fn evaluate(rule: &GateRule, boundary: Boundary, transition: Transitio
         command: command.map(|command| context.redactor.text(&command).into_owned()),
         exit_code,
         excluded,
+        review,
     }
 }
 

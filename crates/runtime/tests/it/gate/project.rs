@@ -123,7 +123,7 @@ impl Project {
     pub(super) fn reviewer(&mut self, model: &str, scenario: &str) {
         let scenario = Arc::new(Scenario::parse(scenario).unwrap());
         let provider = Arc::new(Scripted::new("scripted", scenario));
-        self.context.reviewer = Some(Reviewer { provider, model: model.into(), max_output_tokens: 1000 });
+        self.context.reviewer = Some(Reviewer { provider, model: model.into(), max_output_tokens: 1000, price: None });
     }
 
     pub(super) fn earlier(&mut self, gate_id: &str, score: Option<u64>) {
