@@ -319,10 +319,12 @@ impl<'e> Runner<'e> {
                 let (snapshots, workspace) = (self.engine.snapshots.clone(), self.workspace.clone());
                 let at_sequence = self.state.last.get() - 1;
                 let begins = self.state.phases.as_ref().is_some_and(|phases| phases.must_save());
+                let plan = self.state.spec.phases.as_ref().filter(|_| begins);
+                let preset = plan.map(|plan| plan.preset.clone());
                 self.tasks.spawn(async move {
-                    let workspace_revision = match begins {
-                        true => save_start(&snapshots, workspace.root()).await,
-                        false => snapshots.save(workspace.root()).await,
+                    let workspace_revision = match &preset {
+                        Some(preset) => save_start(&snapshots, workspace.root(), preset).await,
+                        None => snapshots.save(workspace.root()).await,
                     };
                     Work::Event(Box::new(checkpoint(at_sequence, workspace_revision)))
                 })

@@ -30,8 +30,6 @@ use super::preset::{gate_id, hash_of};
 use super::tree::Tree;
 use super::{Boundary, GateContext, GateRule, NotApplicable, Outcome, Phase, Reason, Side, Transition};
 
-pub(super) use scope::pattern_error;
-
 /// Which edition of the gates this is; it stands in every decision.
 pub const GATE_VERSION: &str = "1";
 

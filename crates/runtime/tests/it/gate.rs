@@ -4,4 +4,5 @@ mod committed;
 mod judged;
 mod preset;
 mod project;
+mod protected;
 mod reviewed;

@@ -57,7 +57,7 @@ impl Project {
     /// A task begins: gates compare with the files as they are now.
     pub(super) async fn begin_task(&mut self) {
         let snapshots = Snapshots::at(self.home.path().join("snapshots"));
-        let revision = save_start(&snapshots, &self.context.workspace).await.unwrap();
+        let revision = save_start(&snapshots, &self.context.workspace, &self.context.preset).await.unwrap();
         self.context.base = Base::Snapshot { snapshots, revision };
     }
 
