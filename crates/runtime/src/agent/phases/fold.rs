@@ -47,9 +47,8 @@ impl RunState {
             }
             Payload::Typed(typed) => match typed.r#type.as_str() {
                 data::GateDecision::TYPE => {
-                    if phases.decided(typed, node).unwrap_or(false) {
-                        self.ticked = false;
-                    }
+                    let is_paid = phases.decided(typed, node).unwrap_or(false);
+                    self.ticked &= !is_paid;
                 }
                 data::GateOverride::TYPE => phases.overridden(typed),
                 data::PhaseTransition::TYPE => phases.went_on(),

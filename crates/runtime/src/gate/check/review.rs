@@ -51,7 +51,7 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let answer = answer.map_err(|_| "the reviewer took too long".to_owned())??;
     let review = used(reviewer, &answer);
     // Whatever the answer is good for, it was paid for.
-    let judged = judge(question, &answer, [&author, &reviews]).await;
+    let judged = judge(question, &answer, [author, reviews]).await;
     let found = judged.unwrap_or_else(|why| Found::escalate(Reason::GateError, why));
     Ok(Found { review: Some(review), ..found })
 }
