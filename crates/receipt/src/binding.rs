@@ -108,6 +108,12 @@ impl Binding {
         self.tree_sha256.root()
     }
 
+    /// complete, or open while the run has no end.
+    #[must_use]
+    pub const fn state(&self) -> &'static str {
+        if self.terminal.is_some() { "complete" } else { "open" }
+    }
+
     /// completed, failed or cancelled; none while the run is open.
     #[must_use]
     pub const fn outcome(&self) -> &'static str {
@@ -139,7 +145,7 @@ impl Binding {
         body.put_text("head_blake3", statement.head.to_string());
         body.put_text("root_blake3", statement.root.to_string());
         body.put_text("root_sha256", self.root_sha256().to_string());
-        body.put_text("state", if self.terminal.is_some() { "complete" } else { "open" });
+        body.put_text("state", self.state());
         body.put_text("outcome", self.outcome());
         body.put("erased", Value::uint(self.erased));
         let seal = statement.sign(key.signing_key());

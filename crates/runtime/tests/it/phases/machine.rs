@@ -65,7 +65,13 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let preset = preset(ALL_GATES);
-        let phases = PhasePlan { preset: preset.clone(), reviewer: None, criteria: Vec::new(), is_git: true };
+        let phases = PhasePlan {
+            preset: preset.clone(),
+            reviewer: None,
+            criteria: Vec::new(),
+            is_git: true,
+            commits_own_changes: true,
+        };
         let spec = RunSpec { phases: Some(phases), max_turns: 1000, ..RunSpec::default() };
         let started = Payload::RunStarted(Box::new(RunStarted {
             schema_version: 2,
