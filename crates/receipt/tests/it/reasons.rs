@@ -345,10 +345,10 @@ const FAULTS: &[Fault] = &[
     (Reason::BadKeyId, |case| case.forge.signing_key_id = "kid:me".into()),
     (Reason::SignatureMismatch, |case| case.signer = SecretKey::from_seed([9; 32])),
     (Reason::KeyUse, |case| case.entry.usage = Usage::Log),
-    (Reason::KeyNotYetValid, |case| case.entry.not_before = 1_777_000_001),
-    (Reason::KeyExpired, |case| case.entry.not_after = Some(1_776_999_999)),
+    (Reason::KeyNotYetValid, |case| case.entry.not_before = seconds(1_777_000_001)),
+    (Reason::KeyExpired, |case| case.entry.not_after = Some(seconds(1_776_999_999))),
     (Reason::KeyRevoked, |case| {
-        case.entry.revocation = Some(Revocation { at: 1_999_000_000, reason: RevocationReason::Compromised });
+        case.entry.revocation = Some(Revocation { at: seconds(1_999_000_000), reason: RevocationReason::Compromised });
     }),
     (Reason::BadBody, |case| case.forge.events[0].body["extra"] = json!(1)),
     (Reason::StubForbidden, |case| case.forge.stub(case.forge.first("GATE_DECISION"), "erased")),
@@ -390,7 +390,7 @@ const FAULTS: &[Fault] = &[
 fn stoke_14_of_any_two_faults_the_one_of_the_earlier_check_is_told() {
     for (place, (earlier, first)) in FAULTS.iter().enumerate() {
         for (later, second) in &FAULTS[place..] {
-            let entry = Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000);
+            let entry = Entry::new(key().public(), Scope::Agent, "agent:test", seconds(1_777_000_000));
             let mut case = Case { forge: sound(), signer: key(), entry };
             // The later one first: it may need what the earlier one takes away.
             second(&mut case);
