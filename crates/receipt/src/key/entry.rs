@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use r1_event::KeyId;
+use r1_event::seal::{Revoked, SealKey};
 use serde::{Deserialize, Serialize};
 
 use super::{Jwk, KeyError, PublicKey};
@@ -151,6 +152,17 @@ impl Entry {
             && self.not_before <= at
             && self.not_after.is_none_or(|end| at <= end)
             && self.revocation.is_none()
+    }
+
+    /// The key as one for seals and checkpoints; `None` if it is of a kind that cannot make any.
+    #[must_use]
+    pub fn seal_key(&self) -> Option<SealKey> {
+        let public = *self.public.ed25519()?;
+        let revoked = self.revocation.map(|revocation| match revocation.reason {
+            RevocationReason::Compromised => Revoked::Altogether,
+            RevocationReason::Retired => Revoked::After(revocation.at),
+        });
+        Some(SealKey { public, for_runs: self.usage == Usage::Receipt, not_after: self.not_after, revoked })
     }
 
     /// Reads an entry and checks that its id follows from its key.

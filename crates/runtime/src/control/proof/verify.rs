@@ -2,10 +2,12 @@
 
 use ed25519_dalek::VerifyingKey;
 use r1_event::exchange::readable_payload;
-use r1_event::id::from_hex;
+use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::{verify_consistency, verify_inclusion};
 use r1_event::merkle::{Blake3, Frontier};
-use r1_event::{Digest, KeyId, Record, RunId, Seal, Statement, Version, projection};
+use r1_event::seal::Standing;
+use r1_event::{Digest, KeyId, Record, RunId, Seal, Statement, UnixNanos, Version, projection};
+use r1_receipt::key::{Entry, Jwk};
 use serde::Serialize;
 
 use super::{Claim, ProofFile, pruned};
@@ -32,6 +34,48 @@ pub struct Verification {
     pub signed_by: Option<String>,
     /// Whether that key is in the keyring.
     pub key_known: bool,
+    /// Whether its word counts here.
+    pub key_standing: KeyStanding,
+}
+
+/// What the keyring says of the key that signed a root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyStanding {
+    /// Nobody signed it.
+    Unsigned,
+    /// Nothing.
+    Unknown,
+    /// That it counts.
+    Counts,
+    /// That it is for something else.
+    WrongUse,
+    /// That it had expired.
+    Expired,
+    /// That it was revoked.
+    Revoked,
+}
+
+impl KeyStanding {
+    /// Whether the keyring speaks against the key.
+    #[must_use]
+    pub const fn is_bad(self) -> bool {
+        match self {
+            Self::Unsigned | Self::Unknown | Self::Counts => false,
+            Self::WrongUse | Self::Expired | Self::Revoked => true,
+        }
+    }
+}
+
+impl From<Standing> for KeyStanding {
+    fn from(standing: Standing) -> Self {
+        match standing {
+            Standing::Counts => Self::Counts,
+            Standing::WrongUse => Self::WrongUse,
+            Standing::Expired => Self::Expired,
+            Standing::Revoked => Self::Revoked,
+        }
+    }
 }
 
 /// Checks everything that a proof says.
@@ -42,6 +86,10 @@ pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyErro
     }
     let root = digest(&proof.root, "root")?;
     let path = proof.path.iter().map(|hash| digest(hash, "path")).collect::<Result<Vec<_>, _>>()?;
+    if ![Version::V1, Version::V2].map(Version::number).contains(&proof.schema_version) {
+        return Err(VerifyError::Field("schema_version"));
+    }
+    let mut at = None;
     let (statement, data) = match &proof.claim {
         Claim::Inclusion { seq, event } => {
             let record = event.record().ok_or(VerifyError::Field("event"))?;
@@ -49,6 +97,7 @@ pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyErro
             if !verify_inclusion::<Blake3>(record.leaf(), seq - 1, proof.size, &path, &root) {
                 return Err(VerifyError::NotIncluded { seq: *seq });
             }
+            at = view::place(&record).filter(|_| *seq == proof.size).map(|place| place.ts);
             (format!("event {seq} is in the log of {} events", proof.size), event_data(&record))
         }
         Claim::Consistency { older_size, older_root } => {
@@ -63,9 +112,10 @@ pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyErro
             (text, None)
         }
     };
-    let (signed_by, key_known) = check_signature(&proof, root, keyring)?;
+    let (signed_by, key_standing) = check_signature(&proof, root, at, keyring)?;
+    let key_known = !matches!(key_standing, KeyStanding::Unsigned | KeyStanding::Unknown);
     let ProofFile { run_id, size, root, .. } = proof;
-    Ok(Verification { run_id, size, root, statement, data, signed_by, key_known })
+    Ok(Verification { run_id, size, root, statement, data, signed_by, key_known, key_standing })
 }
 
 /// The root over the first `size` events of a log; `None` if it is shorter, or pruned beyond that. Blocks.
@@ -109,8 +159,14 @@ fn event_data(record: &Record) -> Option<serde_json::Value> {
     Some(serde_json::json!({ "type": type_name, "data": readable_payload(place.kind, payload) }))
 }
 
-fn check_signature(proof: &ProofFile, root: Digest, keyring: &Keyring) -> Result<(Option<String>, bool), VerifyError> {
-    let Some(signature) = &proof.signature else { return Ok((None, false)) };
+/// Who signed the root, and what the keyring says of them. `at` is when the last event under it happened, if known.
+fn check_signature(
+    proof: &ProofFile,
+    root: Digest,
+    at: Option<UnixNanos>,
+    keyring: &Keyring,
+) -> Result<(Option<String>, KeyStanding), VerifyError> {
+    let Some(signature) = &proof.signature else { return Ok((None, KeyStanding::Unsigned)) };
     let key_id: KeyId = signature.key_id.parse().map_err(|_| VerifyError::Field("key_id"))?;
     let seal = Seal {
         statement: Statement {
@@ -120,24 +176,35 @@ fn check_signature(proof: &ProofFile, root: Digest, keyring: &Keyring) -> Result
             head: digest(&signature.head, "head")?,
         },
         key_id: key_id.clone(),
-        signature: from_hex(&signature.signature)
+        signature: from_lower_hex(&signature.signature)
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or(VerifyError::Field("signature"))?,
     };
-    let known =
-        keyring.entries.iter().find(|entry| *entry.kid() == key_id).and_then(|entry| entry.public().ed25519().copied());
-    let given =
-        signature.public.as_ref().map(VerifyingKey::try_from).transpose().map_err(|_| VerifyError::Field("public"))?;
-    match known.or(given) {
+    let known = keyring.entries.iter().find(|entry| *entry.kid() == key_id).and_then(Entry::seal_key);
+    let given = signature.public.as_ref().map(|public| given_key(public, &key_id)).transpose()?;
+    match known.map(|key| key.public).or(given) {
         // Nobody here knows the key: the signature says nothing either way.
-        None => Ok((None, false)),
-        Some(key) if seal.verify(&key) => Ok((Some(key_id.to_string()), known.is_some())),
+        None => Ok((None, KeyStanding::Unknown)),
+        Some(key) if seal.verify(&key) => {
+            Ok((Some(key_id.to_string()), known.map_or(KeyStanding::Unknown, |key| key.standing(at).into())))
+        }
         Some(_) => Err(VerifyError::Signature { key_id }),
     }
 }
 
+/// The public key that a proof carries: the one that its signature names, spelled in the one way there is.
+fn given_key(public: &Jwk, key_id: &KeyId) -> Result<VerifyingKey, VerifyError> {
+    let key = VerifyingKey::try_from(public).ok();
+    key.filter(|key| KeyId::of(key) == *key_id && Jwk::from(key) == *public).ok_or(VerifyError::Field("public"))
+}
+
 fn digest(text: &str, field: &'static str) -> Result<Digest, VerifyError> {
-    text.parse().map_err(|_| VerifyError::Field(field))
+    from_lower_hex(text).and_then(|bytes| Digest::from_slice(&bytes)).ok_or(VerifyError::Field(field))
+}
+
+/// As R1 writes it: a hash has one spelling, so that a proof cannot be changed at all.
+fn from_lower_hex(text: &str) -> Option<Vec<u8>> {
+    from_hex(text).filter(|bytes| to_hex(bytes) == text)
 }
 
 /// A proof does not hold, or is none.
