@@ -33,7 +33,8 @@ fn log_06_a_seal_counts_only_if_its_key_does() {
         assert_eq!((codes(&verdict), &verdict.sealed_by), (vec![code], &None));
         assert!(verdict.findings[0].part == Part::Notice && !verdict.is_corrupt(), "the log itself is whole");
     }
-    for verdict in [sealed_with(|key| key.revoked = Some(Revoked::After(END))), sealed_with(|key| key.not_after = Some(END))]
+    for verdict in
+        [sealed_with(|key| key.revoked = Some(Revoked::After(END))), sealed_with(|key| key.not_after = Some(END))]
     {
         assert!(verdict.findings.is_empty() && verdict.sealed_by.is_some(), "{verdict:?}");
     }

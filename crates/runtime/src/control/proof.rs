@@ -1,6 +1,7 @@
 //! Proofs that stand on their own: an event is in a log, a log extends an earlier state of itself.
 
 mod file;
+mod tlog;
 mod tree;
 mod verify;
 
@@ -12,7 +13,7 @@ use r1_event::side_record::Prune;
 use r1_event::{Digest, KeyId, Record, RunId, Seq, SideRecord, UnixNanos, Version};
 use r1_receipt::export::Inclusion;
 use tree::LogTree;
-pub use verify::{KeyStanding, Verification, VerifyError, root_at, verify};
+pub use verify::{KeyStanding, Tree, Verification, VerifyError, root_at, verify};
 
 use super::check::blocking;
 use super::checkpoint::signatures_at;
@@ -227,3 +228,6 @@ pub fn file_name(run: &RunId, question: Question) -> String {
         Question::Consistency { older } => format!("{stem}.from-{older}.proof.json"),
     }
 }
+
+#[cfg(test)]
+mod tests;

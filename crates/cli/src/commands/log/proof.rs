@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTICE, print_json};
+use crate::output_file::{self, Replace};
 use crate::render::text::one_line;
 use crate::target::Target;
 
@@ -125,9 +126,7 @@ async fn prove_for_stock_tools(log: Log, seq: Seq, args: &Args, context: &Contex
 
 fn write(args: &Args, proof: &str) -> Result<(), CliError> {
     match &args.output {
-        Some(path) => {
-            fs::write(path, proof).map_err(|err| CliError::new(format!("cannot write {}", path.display())).because(err))
-        }
+        Some(path) => output_file::write_bytes(path, Replace::Allow, proof.as_bytes()),
         None => Ok(std::io::stdout().lock().write_all(proof.as_bytes())?),
     }
 }
@@ -150,7 +149,7 @@ async fn verify(file: &Path, args: &Args, context: &Context) -> Result<Exit, Cli
         Some(target) => {
             let target = Target::open(context, target).await?.only(args.run.as_deref())?;
             let (log, _store) = target.only(Some(&verification.run_id))?.single()?;
-            let root = tokio::task::block_in_place(|| proof::root_at(&log, verification.size))?;
+            let root = tokio::task::block_in_place(|| proof::root_at(&log, verification.size, verification.tree))?;
             Some(root.is_some_and(|root| root.to_string() == verification.root))
         }
     };

@@ -4,13 +4,15 @@ use ed25519_dalek::VerifyingKey;
 use r1_event::exchange::readable_payload;
 use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::{verify_consistency, verify_inclusion};
-use r1_event::merkle::{Blake3, Frontier};
+use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::seal::Standing;
 use r1_event::{Digest, KeyId, Record, RunId, Seal, Statement, UnixNanos, Version, projection};
+use r1_receipt::export::TLOG_PROOF_START;
 use r1_receipt::key::{Entry, Jwk};
 use serde::Serialize;
 
-use super::{Claim, ProofFile, pruned};
+use super::tree::LogTree;
+use super::{Claim, ProofFile, pruned, tlog};
 use crate::control::view;
 use crate::keys::Keyring;
 use crate::source::{Log, SourceError};
@@ -24,6 +26,8 @@ pub struct Verification {
     pub size: u64,
     /// The root that must be trusted for the proof to mean anything.
     pub root: String,
+    /// Which of the log's trees it is the root of.
+    pub tree: Tree,
     /// What is proved, in words.
     pub statement: String,
     /// What the event says, if it is in the proof.
@@ -36,6 +40,16 @@ pub struct Verification {
     pub key_known: bool,
     /// Whether its word counts here.
     pub key_standing: KeyStanding,
+}
+
+/// The trees over a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tree {
+    /// Its own.
+    Blake3,
+    /// The one for stock tools.
+    Sha256,
 }
 
 /// What the keyring says of the key that signed a root.
@@ -57,6 +71,15 @@ pub enum KeyStanding {
 }
 
 impl KeyStanding {
+    /// Whether the key is in the keyring.
+    #[must_use]
+    pub const fn is_known(self) -> bool {
+        match self {
+            Self::Unsigned | Self::Unknown => false,
+            Self::Counts | Self::WrongUse | Self::Expired | Self::Revoked => true,
+        }
+    }
+
     /// Whether the keyring speaks against the key.
     #[must_use]
     pub const fn is_bad(self) -> bool {
@@ -78,9 +101,12 @@ impl From<Standing> for KeyStanding {
     }
 }
 
-/// Checks everything that a proof says.
-pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyError> {
-    let proof: ProofFile = serde_json::from_slice(json).map_err(VerifyError::NotAProof)?;
+/// Checks everything that a proof says, of either form.
+pub fn verify(bytes: &[u8], keyring: &Keyring) -> Result<Verification, VerifyError> {
+    if bytes.starts_with(TLOG_PROOF_START.as_bytes()) {
+        return tlog::verify(bytes, keyring);
+    }
+    let proof: ProofFile = serde_json::from_slice(bytes).map_err(VerifyError::NotAProof)?;
     if proof.format != ProofFile::FORMAT {
         return Err(VerifyError::Newer { found: proof.format });
     }
@@ -113,23 +139,30 @@ pub fn verify(json: &[u8], keyring: &Keyring) -> Result<Verification, VerifyErro
         }
     };
     let (signed_by, key_standing) = check_signature(&proof, root, at, keyring)?;
-    let key_known = !matches!(key_standing, KeyStanding::Unsigned | KeyStanding::Unknown);
     let ProofFile { run_id, size, root, .. } = proof;
-    Ok(Verification { run_id, size, root, statement, data, signed_by, key_known, key_standing })
+    let (tree, key_known) = (Tree::Blake3, key_standing.is_known());
+    Ok(Verification { run_id, size, root, tree, statement, data, signed_by, key_known, key_standing })
 }
 
 /// The root over the first `size` events of a log; `None` if it is shorter, or pruned beyond that. Blocks.
-pub fn root_at(log: &Log, size: u64) -> Result<Option<Digest>, SourceError> {
-    let mut tree = Frontier::<Blake3>::default();
+pub fn root_at(log: &Log, size: u64, tree: Tree) -> Result<Option<Digest>, SourceError> {
+    match tree {
+        Tree::Blake3 => root_of::<Blake3>(log, size),
+        Tree::Sha256 => root_of::<Sha256>(log, size),
+    }
+}
+
+fn root_of<H: LogTree>(log: &Log, size: u64) -> Result<Option<Digest>, SourceError> {
+    let mut tree = Frontier::<H>::default();
     if let Some(prune) = pruned(log.side_records()) {
-        tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone()).unwrap_or_default();
+        tree = Frontier::from_parts(prune.through.get(), H::peaks_of(prune).to_vec()).unwrap_or_default();
     }
     for page in log.pages() {
         for record in page? {
             if tree.size() >= size {
                 break;
             }
-            tree.push(record.leaf());
+            tree.push(H::leaf_of(&record));
         }
     }
     Ok((tree.size() == size).then(|| tree.root()))
@@ -213,6 +246,15 @@ pub enum VerifyError {
     /// Not the JSON of a proof.
     #[error("this is not a proof that r1 wrote")]
     NotAProof(#[source] serde_json::Error),
+    /// Not the text of a tlog-proof.
+    #[error("this is not a tlog-proof that r1 wrote: a line of it cannot be read")]
+    NotATlogProof,
+    /// A tlog-proof of something else.
+    #[error("this proof is about an entry of the log {origin}, not about an event of a run")]
+    NotOfARun {
+        /// The log.
+        origin: String,
+    },
     /// Another format.
     #[error("the proof has the format `{found}`; this r1 knows `{}`", ProofFile::FORMAT)]
     Newer {
