@@ -179,11 +179,13 @@ fn with_written_null(record: Record) -> Record {
     }
 }
 
-/// What is wrong first, to be told behind a message.
+/// The first thing that is wrong, to be told behind a message.
 fn first_error(verdict: &Verdict) -> String {
     let errors = || verdict.findings.iter().filter(|finding| finding.part != Part::Notice);
+    // What is missing or changed explains what does not pair.
+    let first = errors().find(|finding| finding.part == Part::Integrity).or_else(|| errors().next());
     let rejection = verdict.compat.as_ref().and_then(|compat| compat.rejection.as_ref());
-    let first = errors().next().map(|finding| &finding.message).or(rejection.map(|why| &why.message));
+    let first = first.map(|finding| &finding.message).or(rejection.map(|why| &why.message));
     let more = errors().skip(1).count();
     match first {
         Some(message) if more == 0 => format!(": {message}"),

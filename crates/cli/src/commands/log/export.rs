@@ -22,7 +22,7 @@ use crate::target::Target;
 /// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them, as
 /// `data`, what each event says in plain JSON, as frontends see it; it is for looking only. `r1 log
 /// import` reads all three back. `stoke` are the lines of `r1 run --output-format stream-json`: they are for
-/// programs that read such a stream, and cannot be imported. For events as frontends see them use `r1 log show --json`.
+/// programs that read such a stream, and cannot be imported. For whole envelopes use `r1 log show --json`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
