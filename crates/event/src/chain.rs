@@ -8,6 +8,7 @@ mod extend;
 
 use bytes::Bytes;
 
+use self::extend::Ready;
 use crate::cbor::{Rules, Value};
 use crate::header::MalformedHeader;
 use crate::id::{Digest, RunId, Seq, UnixNanos};
@@ -343,10 +344,7 @@ impl Batch {
     pub fn push(&mut self, ts: UnixNanos, payload: Payload) -> Result<Seq, ChainError> {
         let kind = payload.kind();
         let bytes = self.encode(self.after.size(), payload)?;
-        let (seq, payload_hash) = (self.after.next_seq(), Digest::blake3(&bytes));
-        let record = self.record(seq, ts, kind, bytes, payload_hash);
-        self.keep(record, kind, ts);
-        Ok(seq)
+        Ok(self.keep_one(Ready { ts, kind, bytes }))
     }
 
     /// The payload's bytes, if they may stand in a v2 log behind `before` events.

@@ -167,11 +167,16 @@ impl Digest {
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
+
+    /// Appends the 64 digits.
+    pub fn push_hex(&self, out: &mut String) {
+        out.push_str(as_text(&self.0.map(hex_digits)));
+    }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_hex(f, &self.0)
+        f.write_str(as_text(&self.0.map(hex_digits)))
     }
 }
 
@@ -197,9 +202,17 @@ pub struct InvalidDigest;
 /// Lower-case hexadecimal digits of `bytes`.
 #[must_use]
 pub fn to_hex(bytes: &[u8]) -> String {
+    // Digits are ASCII: there is nothing that could fail.
+    String::from_utf8(bytes.iter().copied().flat_map(hex_digits).collect()).unwrap_or_default()
+}
+
+fn hex_digits(byte: u8) -> [u8; 2] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]
+}
+
+fn as_text(digits: &[[u8; 2]]) -> &str {
+    std::str::from_utf8(digits.as_flattened()).unwrap_or_default()
 }
 
 /// The bytes that `text` spells in hexadecimal digits of either case.
@@ -213,10 +226,6 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
             _ => None,
         })
         .collect()
-}
-
-fn write_hex(f: &mut fmt::Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
 }
 
 /// A moment as logs keep it: nanoseconds since 1970-01-01T00:00:00Z.

@@ -20,6 +20,10 @@ pub trait TreeHash: Clone {
     fn empty() -> Digest;
     /// H(0x00 ‖ data).
     fn leaf(data: &[u8]) -> Digest;
+    /// [`Self::leaf`] of each.
+    fn leaves(data: &[&[u8]]) -> Vec<Digest> {
+        data.iter().map(|data| Self::leaf(data)).collect()
+    }
     /// H(0x01 ‖ left ‖ right).
     fn node(left: &Digest, right: &Digest) -> Digest;
 }
@@ -27,26 +31,6 @@ pub trait TreeHash: Clone {
 /// The log's own hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blake3;
-
-impl Blake3 {
-    /// [`TreeHash::leaf`] of each, several at once.
-    pub(crate) fn leaves(data: &[&[u8]]) -> Vec<Digest> {
-        let sizes = data.iter().map(|data| 1 + data.len());
-        let mut prefixed = Vec::with_capacity(sizes.clone().sum());
-        for data in data {
-            prefixed.push(0);
-            prefixed.extend_from_slice(data);
-        }
-        let mut rest = &prefixed[..];
-        let mut next = |size| {
-            let (input, behind) = rest.split_at(size);
-            rest = behind;
-            input
-        };
-        let inputs: Vec<&[u8]> = sizes.map(&mut next).collect();
-        hash_many(&inputs)
-    }
-}
 
 impl TreeHash for Blake3 {
     fn empty() -> Digest {
@@ -63,6 +47,24 @@ impl TreeHash for Blake3 {
             }
             None => Digest::new(*blake3::Hasher::new().update(&[0]).update(data).finalize().as_bytes()),
         }
+    }
+
+    /// Several at once.
+    fn leaves(data: &[&[u8]]) -> Vec<Digest> {
+        let sizes = data.iter().map(|data| 1 + data.len());
+        let mut prefixed = Vec::with_capacity(sizes.clone().sum());
+        for data in data {
+            prefixed.push(0);
+            prefixed.extend_from_slice(data);
+        }
+        let mut rest = &prefixed[..];
+        let mut next = |size| {
+            let (input, behind) = rest.split_at(size);
+            rest = behind;
+            input
+        };
+        let inputs: Vec<&[u8]> = sizes.map(&mut next).collect();
+        hash_many(&inputs)
     }
 
     fn node(left: &Digest, right: &Digest) -> Digest {

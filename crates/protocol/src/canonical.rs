@@ -1,12 +1,14 @@
 //! JSON in its one canonical spelling: RFC 8785, but for integers, which keep all their digits.
 
 mod from_cbor;
+mod text;
 
 use std::cmp::Ordering;
 use std::io::Write as _;
 
 pub use from_cbor::write_cbor;
 use serde_json::{Map, Number, Value};
+pub use text::{escape, plain_len, write_text};
 
 /// The canonical bytes of a value.
 #[must_use]
@@ -59,12 +61,6 @@ pub fn write_object(out: &mut Vec<u8>, object: &Map<String, Value>) {
 #[inline]
 fn key_order(a: &str, b: &str) -> Ordering {
     if a.is_ascii() && b.is_ascii() { a.cmp(b) } else { a.encode_utf16().cmp(b.encode_utf16()) }
-}
-
-/// Appends a string; serde_json escapes exactly what RFC 8785 wants escaped.
-pub fn write_text(out: &mut Vec<u8>, text: &str) {
-    // Text into memory: there is nothing that could fail.
-    let _ = serde_json::to_writer(out, text);
 }
 
 fn write_number(out: &mut Vec<u8>, number: &Number) {

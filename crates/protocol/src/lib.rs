@@ -5,6 +5,7 @@
 //! - [`registry`] and [`schema`]: every type as a table, and the JSON Schemas made from it.
 //! - [`check`]: whether an event is what its type promises; [`lint`]: whether a run's events come in the
 //!   promised order; [`conformance`]: both, of a whole log.
+//! - [`review`]: what a model that reviews has used.
 //! - [`api`]: what the HTTP API takes and gives.
 //! - [`stoke`]: a run as lines of JSON, for programs that read a coding agent's stream.
 //! - [`dialect`]: the names that other producers use.
@@ -29,6 +30,7 @@ pub mod id;
 pub mod json;
 pub mod lint;
 pub mod registry;
+pub mod review;
 pub mod schema;
 pub mod stoke;
 pub mod typescript;

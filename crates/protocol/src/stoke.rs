@@ -39,6 +39,7 @@ use self::turn::Turn;
 use crate::data::{self, EventData as _, Object};
 use crate::envelope::{Place, RunFacts, Thinking};
 use crate::json;
+use crate::review::Review;
 
 /// Which lines are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -206,10 +207,13 @@ impl Fold {
                 return false;
             }
             Payload::Typed(typed) => return self.typed(sheet, options, &typed),
-            Payload::SideEffectRecorded(_)
-            | Payload::ContextTruncated(_)
-            | Payload::RunResumed(_)
-            | Payload::Other(..) => return false,
+            Payload::SideEffectRecorded(effect) => {
+                if let Some(review) = Review::of(&effect) {
+                    self.totals.add_review(&review);
+                }
+                return false;
+            }
+            Payload::ContextTruncated(_) | Payload::RunResumed(_) | Payload::Other(..) => return false,
         }
         true
     }

@@ -84,7 +84,7 @@ impl Subject {
 
 fn sign(records: &[Record], key: &SecretKey) -> Signed {
     let mut builder = Builder::new(&[], Notes::default());
-    records.iter().for_each(|record| builder.push(record));
+    builder.extend(records);
     match builder.sign(key, Withhold::default()) {
         Some(signed) => signed,
         None => std::process::exit(2),

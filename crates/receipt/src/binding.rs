@@ -8,7 +8,10 @@ use crate::file::signature_text;
 use crate::json::{Object, Value};
 use crate::key::SecretKey;
 
-/// A log as far as it was pushed, in the few facts that name it.
+/// How many events are hashed at a time; what that needs stays in the cache.
+const PAGE: usize = 256;
+
+/// A log as far as it was given, in the few facts that name it.
 #[derive(Clone, Debug)]
 pub struct Binding {
     /// The run, as in its headers.
@@ -60,24 +63,31 @@ impl Binding {
         self.tree_sha256 = Frontier::from_parts(size, prune.peaks_sha256.clone()).unwrap_or_default();
     }
 
-    /// Takes the next event.
-    pub fn push(&mut self, record: &Record) {
+    /// Takes the next events.
+    pub fn extend(&mut self, records: &[Record]) {
+        for page in records.chunks(PAGE) {
+            let readable: Vec<&Record> = page.iter().filter(|record| self.read(record).is_some()).collect();
+            self.head = readable.last().map(|record| record.hash()).or(self.head);
+            Record::leaves::<Blake3>(&readable).into_iter().for_each(|leaf| self.tree.push(leaf));
+            Record::leaves::<Sha256>(&readable).into_iter().for_each(|leaf| self.tree_sha256.push(leaf));
+        }
+    }
+
+    /// Notes what a header says; `None` if it cannot be read.
+    fn read(&mut self, record: &Record) -> Option<()> {
         let version = record.version().unwrap_or(Version::V2);
-        let place = match version {
-            Version::V2 => record.header().ok().map(|header| (header.run_id.to_owned(), header.ts.0, header.kind)),
+        let (run_id, at, kind) = match version {
+            Version::V2 => record.header().ok().map(|header| (header.run_id, header.ts.0, header.kind))?,
             Version::V1 => v1::Header::decode(&record.header)
-                .map(|header| (header.run_id.to_owned(), header.ts, Kind::from_number(header.kind.into()))),
+                .map(|header| (header.run_id, header.ts, Kind::from_number(header.kind.into())))?,
         };
-        let Some((run_id, at, kind)) = place else { return };
         if self.run_id != run_id {
-            self.run_id = run_id;
+            run_id.clone_into(&mut self.run_id);
         }
         (self.version, self.at) = (version, at);
         self.terminal = Some(kind).filter(|kind| kind.is_terminal());
         self.erased += u64::from(record.payload.is_none());
-        self.head = Some(record.hash());
-        self.tree.push(record.leaf());
-        self.tree_sha256.push(record.leaf_sha256());
+        Some(())
     }
 
     /// How many events there are.
@@ -96,6 +106,12 @@ impl Binding {
     #[must_use]
     pub fn root_sha256(&self) -> Digest {
         self.tree_sha256.root()
+    }
+
+    /// complete, or open while the run has no end.
+    #[must_use]
+    pub const fn state(&self) -> &'static str {
+        if self.terminal.is_some() { "complete" } else { "open" }
     }
 
     /// completed, failed or cancelled; none while the run is open.
@@ -129,7 +145,7 @@ impl Binding {
         body.put_text("head_blake3", statement.head.to_string());
         body.put_text("root_blake3", statement.root.to_string());
         body.put_text("root_sha256", self.root_sha256().to_string());
-        body.put_text("state", if self.terminal.is_some() { "complete" } else { "open" });
+        body.put_text("state", self.state());
         body.put_text("outcome", self.outcome());
         body.put("erased", Value::uint(self.erased));
         let seal = statement.sign(key.signing_key());

@@ -1,6 +1,7 @@
 //! From a log to its receipt.
 
 use std::collections::HashSet;
+use std::thread;
 
 use r1_event::{Record, SideRecord};
 
@@ -10,7 +11,10 @@ use crate::graph::{Graph, Notes};
 use crate::key::SecretKey;
 use crate::node::{Node, NodeId, NodeType, Skeleton, Stub};
 
-/// A log on its way to a receipt: push its events in order, then sign.
+/// From how many events on a thread is worth its start.
+const WORTH_A_THREAD: usize = 256;
+
+/// A log on its way to a receipt: give its events in order, then sign.
 ///
 /// The same log and the same key give the same bytes, anywhere and at any time.
 #[derive(Debug)]
@@ -42,13 +46,22 @@ impl Builder {
         Self { graph, binding: Binding::new(side_records), nodes }
     }
 
-    /// Takes the next event.
-    pub fn push(&mut self, record: &Record) {
-        self.binding.push(record);
-        self.nodes.extend(self.graph.push(record).nodes);
+    /// Takes the next events: any number of them, and the more the better.
+    pub fn extend(&mut self, records: &[Record]) {
+        let Self { graph, binding, nodes } = self;
+        // The log's trees and its graph know nothing of each other, so they grow side by side.
+        let is_bound = thread::scope(|scope| {
+            let bind = move || binding.extend(records);
+            let beside = (records.len() >= WORTH_A_THREAD).then(|| thread::Builder::new().spawn_scoped(scope, bind));
+            nodes.extend(records.iter().flat_map(|record| graph.push(record).nodes));
+            matches!(beside, Some(Ok(_)))
+        });
+        if !is_bound {
+            self.binding.extend(records);
+        }
     }
 
-    /// The log as far as it was pushed.
+    /// The log as far as it was given.
     #[must_use]
     pub const fn binding(&self) -> &Binding {
         &self.binding

@@ -11,7 +11,7 @@ pub(crate) mod walk;
 
 pub use value::{Object, Value};
 
-pub(crate) use text::{cmp_utf16, escaped_len, write_text};
+pub(crate) use text::{cmp_utf16, write_text};
 
 /// The largest integer that every JSON reader keeps exactly.
 pub const MAX_INTEGER: i64 = (1 << 53) - 1;

@@ -22,7 +22,7 @@
 //! log.push(UnixNanos(2), Payload::RunCompleted(RunCompleted::default()))?;
 //!
 //! let mut builder = Builder::new(&[], Notes::default());
-//! log.records().iter().for_each(|record| builder.push(record));
+//! builder.extend(log.records());
 //! let key = SecretKey::from_seed([7; 32]);
 //! let receipt = builder.sign(&key, Withhold::default()).ok_or("an empty log")?;
 //!

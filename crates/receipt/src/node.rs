@@ -55,7 +55,7 @@ impl NodeId {
         }
         out.push('"');
         out.push_str(Self::PREFIX);
-        out.push_str(&r1_event::id::to_hex(self.0.as_bytes()));
+        self.0.push_hex(out);
         out.push('"');
     }
 }
@@ -235,7 +235,7 @@ impl Node {
     pub fn new(node_type: NodeType, mut preds: Vec<NodeId>, body: &Object<'_>) -> Self {
         preds.sort_unstable();
         preds.dedup();
-        let mut text = String::with_capacity(256);
+        let mut text = String::with_capacity(512);
         body.write(&mut text);
         let id = NodeId::of(node_type.word(), &preds, &text);
         Self { skeleton: Skeleton { id, node_type, preds }, body: text }

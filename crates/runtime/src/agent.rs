@@ -36,6 +36,7 @@ pub use decide::Toolset;
 pub use effect::Effect;
 pub use fold::{FoldError, Place};
 pub use phases::{Attempt, Decided, PhasePlan, Phases, Question, ReviewerSpec, Standing};
+pub use r1_protocol::review::GATE_EVIDENCE;
 pub use spec::{Budget, PlannedCall, RunSpec, SandboxWish, WorkspaceSource};
 pub use state::{Asked, Checkpoint, Lease, Origin, Phase, RunState, Turn};
 
@@ -44,6 +45,3 @@ pub(crate) const RETRY_DELAY: &str = "retry.delay_ms";
 
 /// Name of the recorded input that says what a call would do.
 pub(crate) const TOOL_PREPARED: &str = "tool.prepared";
-
-/// Name of the recorded input that tells what a gate saw: the end of it, and where all of it is.
-pub const GATE_EVIDENCE: &str = "gate.evidence";

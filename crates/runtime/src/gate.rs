@@ -2,6 +2,7 @@
 //!
 //! - [`Phase`], [`Boundary`], [`Transition`]: where gates stand.
 //! - [`Preset`]: which gates stand where, and how much they demand.
+//! - [`save_start`]: the workspace as a task found it, to compare with.
 //! - [`GateContext`]: all that a gate may look at.
 //! - [`evaluate`]: one gate looks and says what it found, as an [`Outcome`].
 //!
@@ -13,8 +14,12 @@ mod command;
 mod context;
 mod detect;
 mod outcome;
+mod pattern;
 mod phase;
 mod preset;
+mod protected;
+mod repository;
+mod start;
 mod tree;
 
 pub use check::{GATE_VERSION, evaluate};
@@ -25,3 +30,4 @@ pub use phase::{Boundary, NotAPlace, Phase, Side, Transition};
 pub use preset::{
     Composite, GateRule, NotApplicable, Placed, Preset, PresetError, PresetSource, Scope, decimal, gate_id,
 };
+pub use start::save_start;

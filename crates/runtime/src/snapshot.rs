@@ -49,6 +49,24 @@ impl Snapshots {
     /// Saves a workspace, without what its `.gitignore` names and what R1 writes there. `None` if git is not
     /// there or cannot: a run goes on without snapshots.
     pub async fn save(&self, workspace: &Path) -> Option<String> {
+        let (key, _, tree) = self.save_tree(workspace).await?;
+        Some(format!("{PREFIX}{key}/{tree}"))
+    }
+
+    /// Saves a workspace together with something to know about it that its files do not tell.
+    pub(crate) async fn save_noted(&self, workspace: &Path, note: &str) -> Option<String> {
+        let (key, repository, tree) = self.save_tree(workspace).await?;
+        let file = tempfile::NamedTempFile::new_in(&self.root).ok()?;
+        std::fs::write(file.path(), note).ok()?;
+        let hash = bare(&repository).args(["hash-object", "-w", "--no-filters", "--"]).arg(file.path());
+        let note = hash.run().await.ok()?;
+        let kept = format!("refs/r1-notes/{note}");
+        bare(&repository).args(["update-ref", &kept, &note]).run().await.ok()?;
+        Some(format!("{PREFIX}{key}/{tree}/{note}"))
+    }
+
+    /// The name of the repository, the repository, and the workspace's tree in it.
+    async fn save_tree(&self, workspace: &Path) -> Option<(String, PathBuf, String)> {
         let repository = self.repository(workspace);
         if !repository.join("HEAD").exists() {
             std::fs::create_dir_all(&self.root).ok()?;
@@ -58,16 +76,14 @@ impl Snapshots {
         std::fs::write(repository.join("info/exclude"), OWN_FILES).ok()?;
         git(&repository, workspace).args(["add", "--all", "--ignore-errors", "."]).run().await.ok()?;
         let tree = git(&repository, workspace).args(["write-tree"]).run().await.ok()?;
-        // A reference keeps the tree from being collected.
-        let kept = format!("refs/r1/{tree}");
-        git(&repository, workspace).args(["update-ref", &kept, &tree]).run().await.ok()?;
+        keep(&repository, &tree).await.ok()?;
         let key = repository.file_stem()?.to_str()?.to_owned();
-        Some(format!("{PREFIX}{key}/{tree}"))
+        Some((key, repository, tree))
     }
 
     /// Brings a saved workspace back, into an empty directory.
     pub async fn restore(&self, revision: &str, into: &Path) -> Result<(), SnapshotError> {
-        let (repository, tree) = self.locate(revision)?;
+        let Located { repository, tree, .. } = self.locate(revision)?;
         std::fs::create_dir_all(into)?;
         let index = into.join(".r1-restore-index");
         let failed = |message| SnapshotError::Git { message };
@@ -84,16 +100,22 @@ impl Snapshots {
         restored.map(drop)
     }
 
-    /// The repository that a saved workspace is in, and its tree there.
-    pub(crate) fn locate(&self, revision: &str) -> Result<(PathBuf, String), SnapshotError> {
+    /// Where a saved workspace is.
+    pub(crate) fn locate(&self, revision: &str) -> Result<Located, SnapshotError> {
         let unknown = || SnapshotError::Unknown { revision: revision.into() };
-        let (key, tree) = revision.strip_prefix(PREFIX).and_then(|rest| rest.split_once('/')).ok_or_else(unknown)?;
+        let mut parts = revision.strip_prefix(PREFIX).ok_or_else(unknown)?.split('/');
+        let (Some(key), Some(tree), note, None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+            return Err(unknown());
+        };
         let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hex(key) || !is_hex(tree) {
+        if ![Some(key), Some(tree), note].into_iter().flatten().all(is_hex) {
             return Err(unknown());
         }
         let repository = self.root.join(format!("{key}.git"));
-        if repository.exists() { Ok((repository, tree.to_owned())) } else { Err(unknown()) }
+        if !repository.exists() {
+            return Err(unknown());
+        }
+        Ok(Located { repository, tree: tree.to_owned(), note: note.map(Into::into) })
     }
 
     fn repository(&self, workspace: &Path) -> PathBuf {
@@ -102,9 +124,42 @@ impl Snapshots {
     }
 }
 
+/// A saved workspace.
+pub(crate) struct Located {
+    /// The repository that it is in.
+    pub(crate) repository: PathBuf,
+    /// Its files there.
+    pub(crate) tree: String,
+    note: Option<String>,
+}
+
+impl Located {
+    /// What was noted when it was saved.
+    pub(crate) async fn note(&self) -> Option<String> {
+        bare(&self.repository).args(["cat-file", "blob"]).arg(self.note.as_ref()?).run().await.ok()
+    }
+
+    /// All trees that are kept beside it.
+    pub(crate) async fn kept(&self) -> Result<Vec<String>, String> {
+        let list = bare(&self.repository).args(["for-each-ref", "--format=%(objectname)", "refs/r1/"]).run().await?;
+        Ok(list.lines().map(Into::into).collect())
+    }
+}
+
+/// Keeps a tree that is in the repository from being collected.
+pub(crate) async fn keep(repository: &Path, tree: &str) -> Result<(), String> {
+    let kept = format!("refs/r1/{tree}");
+    bare(repository).args(["update-ref", &kept, tree]).run().await.map(drop)
+}
+
 /// Makes a repository of R1's own.
 fn init(repository: &Path) -> Git {
     Git::new().args(["init", "--quiet", "--bare"]).arg(repository)
+}
+
+/// A git command that sees R1's repository alone.
+fn bare(repository: &Path) -> Git {
+    Git::new().env("GIT_DIR", repository).within(repository)
 }
 
 /// A git command that sees R1's repository and the workspace.
@@ -137,6 +192,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_note_stays_with_the_workspace_that_it_is_about() {
+        let dir = tempfile::tempdir().unwrap();
+        let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
+        std::fs::create_dir_all(&workspace).unwrap();
+        std::fs::write(workspace.join("a.txt"), "a").unwrap();
+        let plain = snapshots.save(&workspace).await.unwrap();
+        let noted = snapshots.save_noted(&workspace, "{\"of\":\"it\"}").await.unwrap();
+        let (plain, located) = (snapshots.locate(&plain).unwrap(), snapshots.locate(&noted).unwrap());
+        assert_eq!(plain.note().await, None);
+        assert_eq!(located.note().await.as_deref(), Some("{\"of\":\"it\"}"));
+        assert_eq!(located.kept().await.unwrap(), [plain.tree], "a note is no workspace");
+        snapshots.restore(&noted, &dir.path().join("r")).await.unwrap();
+        assert_eq!(std::fs::read_to_string(dir.path().join("r/a.txt")).unwrap(), "a");
+    }
+
+    #[tokio::test]
     async fn what_r1_itself_writes_is_not_saved() {
         let dir = tempfile::tempdir().unwrap();
         let (workspace, snapshots) = (dir.path().join("w"), Snapshots::at(dir.path().join("s")));
@@ -155,7 +226,7 @@ mod tests {
     async fn an_unknown_revision_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let snapshots = Snapshots::at(dir.path().join("s"));
-        for revision in ["r1tree:../../etc/0123", "r1tree:00/zz", "other"] {
+        for revision in ["r1tree:../../etc/0123", "r1tree:00/zz", "r1tree:00/00/../x", "r1tree:00/00/00/00", "other"] {
             let refused = snapshots.restore(revision, &dir.path().join("r")).await;
             assert!(matches!(refused, Err(SnapshotError::Unknown { .. })), "{revision}");
         }

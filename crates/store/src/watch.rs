@@ -131,7 +131,10 @@ impl Watches {
 
 impl Waiting {
     fn publish_feed(&self) {
-        self.feed.send_modify(|changes| *changes = changes.wrapping_add(1));
+        // Who begins to wait later has read the feed later, and begins under the same lock.
+        if self.feed.receiver_count() > 0 {
+            self.feed.send_modify(|changes| *changes = changes.wrapping_add(1));
+        }
     }
 }
 

@@ -21,12 +21,16 @@ use crate::render::time::date_time;
 Examples:
   r1 runs
   r1 runs --limit 5
+  r1 runs --kind operator      # what you did outside of runs, or to finished ones
   r1 runs --url http://127.0.0.1:3948
   r1 runs --json | jq -r '.runs[] | select(.state == \"open\") | .run_id'")]
 pub(crate) struct Args {
     /// At most so many
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: usize,
+    /// Only runs of this kind: agent_loop, recorded, shell, operator, … [default: all but operator and control]
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
     /// Print them as JSON
     #[arg(long)]
     json: bool,
@@ -54,17 +58,19 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let store = context.open_store(Purpose::Read).await?;
     let mut runs = Vec::new();
     let mut after = None;
+    let mut hidden = 0;
     let mut more = false;
     while runs.len() < args.limit {
-        let (page, next) = list::list(&store, after, (args.limit - runs.len()).min(500)).await?;
-        let ended = page.is_empty();
-        for run in page {
+        let wanted = args.limit - runs.len();
+        let page = list::list(&store, args.kind.as_deref(), after, wanted.clamp(FEWEST, 500)).await?;
+        more = page.next.is_some() || page.rows.len() > wanted;
+        hidden += page.hidden;
+        for run in page.rows.into_iter().take(wanted) {
             let status = status(&store, &run).await;
             runs.push(Row { run, status });
         }
-        after = next;
-        more = next.is_some();
-        if ended || next.is_none() {
+        after = page.next;
+        if after.is_none() {
             break;
         }
     }
@@ -72,8 +78,21 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         print_json(&Report { runs })?;
         return Ok(Exit::Ok);
     }
-    print(&runs.iter().map(line).collect::<Vec<_>>(), more && runs.len() >= args.limit, args.limit)
+    let lines: Vec<_> = runs.iter().map(line).collect();
+    if lines.is_empty() && hidden > 0 {
+        output::note("there are no runs but those of operators");
+    } else {
+        print(&lines, more && runs.len() >= args.limit, &args)?;
+    }
+    if hidden > 0 {
+        let (what, them) = if hidden == 1 { ("operator run is", "it") } else { ("operator runs are", "them") };
+        output::note(&format!("{hidden} {what} not shown; see {them} with `r1 runs --kind operator`"));
+    }
+    Ok(Exit::Ok)
 }
+
+/// So many are looked at in one go, even if fewer are wanted: some may be passed over.
+const FEWEST: usize = 20;
 
 /// The runs of a daemon.
 async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
@@ -83,6 +102,7 @@ async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
         let limit = (args.limit - runs.len()).min(200).to_string();
         let mut query = vec![("limit", limit.as_str())];
         query.extend(cursor.as_deref().map(|cursor| ("cursor", cursor)));
+        query.extend(args.kind.as_deref().map(|kind| ("kind", kind)));
         let page: List<Run> = remote.get("runs", &query).await?;
         runs.extend(page.data);
         cursor = page.next_cursor;
@@ -102,13 +122,17 @@ async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
             columns(&run.id, started_at, run.status.as_str(), run.last_sequence + 1, &goal)
         })
         .collect();
-    print(&lines, cursor.is_some(), args.limit)
+    print(&lines, cursor.is_some(), args)?;
+    Ok(Exit::Ok)
 }
 
-fn print(lines: &[String], more: bool, limit: usize) -> Result<Exit, CliError> {
+fn print(lines: &[String], more: bool, args: &Args) -> Result<(), CliError> {
     if lines.is_empty() {
-        output::note("there are no runs yet: see what r1 does with `r1 demo`");
-        return Ok(Exit::Ok);
+        match &args.kind {
+            Some(kind) => output::note(&format!("there are no runs of the kind `{}`", visible(kind))),
+            None => output::note("there are no runs yet: see what r1 does with `r1 demo`"),
+        }
+        return Ok(());
     }
     let mut out = output::stdout();
     writeln!(out, "{DIM}{:<30}  {:<19}  {:<17}  {:>7}  goal{DIM:#}", "run", "started", "status", "events")?;
@@ -117,9 +141,9 @@ fn print(lines: &[String], more: bool, limit: usize) -> Result<Exit, CliError> {
     }
     out.flush()?;
     if more {
-        output::note(&format!("more with `--limit {}`", limit * 2));
+        output::note(&format!("more with `--limit {}`", args.limit * 2));
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// What an open run is doing; one whose log cannot be folded is just open.

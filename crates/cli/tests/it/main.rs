@@ -27,5 +27,7 @@ mod serving;
 mod starling;
 mod stoke;
 mod support;
+mod terminal;
 mod validate;
+mod wizard;
 mod words;

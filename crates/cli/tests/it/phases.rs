@@ -59,6 +59,18 @@ fn stoke_22_the_example_goes_through_its_phases_and_its_receipt_is_valid() {
     sandbox.ok(&["replay", "last"]);
 }
 
+#[test]
+fn stoke_23_a_task_succeeds_in_a_working_tree_that_is_not_clean() {
+    let sandbox = project();
+    fs::write(sandbox.path("project/notes.txt"), "buy milk\n").unwrap();
+    let Outcome { code, stdout, stderr } = run(&sandbox, &Path::new(EXAMPLE).join("scenario.yaml"), &[]);
+    assert_eq!(code, 0, "{stdout}\n{stderr}");
+    let project = sandbox.path("project");
+    assert_eq!(git(&project, &["show", "--format=", "--name-only"]), "greet.sh\n");
+    assert_eq!(git(&project, &["status", "--porcelain", "--", "notes.txt"]), "?? notes.txt\n");
+    sandbox.ok(&["replay", "last"]);
+}
+
 const MAYOR: &str = "  - { id: mayor, threshold: 1, blocker: true, at: [PLAN.exit], command: exit 10 }\n";
 
 #[test]
@@ -80,7 +92,7 @@ async fn stoke_25_an_override_shows_in_the_verified_receipt_with_name_and_reason
          EXECUTE.exit, VERIFY.entry, VERIFY.exit, COMMIT.entry, COMMIT.exit] }\n";
     let yaml = format!("preset: town\ncomposite: {{ threshold: 0.5 }}\ngates:\n{always}{MAYOR}");
     let preset = Preset::parse(Path::new("gates.yaml"), yaml.as_bytes()).unwrap();
-    let phases = PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false };
+    let phases = PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false, commits_own_changes: true };
     let script = "{turns: [], default: {text: done}}";
     let (run, engine) = wanted_with(&sandbox, script, |spec| spec.phases = Some(phases)).await;
     let worker = work(run.clone(), engine);

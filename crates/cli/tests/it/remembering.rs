@@ -147,3 +147,31 @@ fn a_model_answers_what_is_open_and_that_is_told() {
     assert!(fs::read_to_string(sandbox.path("x/SKILL.md")).unwrap().contains("1. my steps"));
     assert_eq!(sandbox.r1(&["log", "validate", made["run_id"].as_str().unwrap()]).code, 0);
 }
+
+#[test]
+fn what_operators_did_is_listed_only_where_it_is_asked_for() {
+    let sandbox = project("turns: [{ text: Done. }]");
+    let listed =
+        |args: &[&str]| sandbox.json(&[&["runs", "--json"], args].concat())["runs"].as_array().unwrap().clone();
+    let set = |key: &str| sandbox.ok(&["memory", "set", "-C", "project", "--tier", "L0", key, "Ada"]);
+    set("name");
+    let alone = sandbox.r1(&["runs"]);
+    assert_eq!((alone.code, alone.stdout.as_str()), (0, ""));
+    assert!(alone.stderr.contains("no runs but those of operators"), "{}", alone.stderr);
+    assert!(alone.stderr.contains("1 operator run is not shown"), "{}", alone.stderr);
+    assert!(listed(&[]).is_empty());
+
+    assert_eq!(run(&sandbox).code, 0);
+    set("city");
+    let shown = sandbox.r1(&["runs"]);
+    assert_eq!(shown.stdout.lines().count(), 2, "a head and the one run: {}", shown.stdout);
+    assert!(shown.stderr.contains("2 operator runs are not shown"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("r1 runs --kind operator"), "{}", shown.stderr);
+    let rows = listed(&["--limit", "1"]);
+    assert_eq!((rows.len(), &rows[0]["kind"], &rows[0]["goal"]), (1, &"agent_loop".into(), &"go on".into()));
+    let own = listed(&["--kind", "operator"]);
+    assert_eq!((own.len(), &own[0]["kind"]), (2, &"operator".into()));
+    let told = sandbox.r1(&["runs", "--kind", "operator"]);
+    assert!(!told.stderr.contains("not shown"), "{}", told.stderr);
+    assert!(sandbox.r1(&["runs", "--kind", "shell"]).stderr.contains("no runs of the kind `shell`"));
+}

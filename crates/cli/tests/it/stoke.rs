@@ -2,6 +2,7 @@
 
 mod answers;
 mod ends;
+mod followed;
 mod gates;
 mod nodes;
 mod pressure;
@@ -27,6 +28,23 @@ turns:
     cost_micros_usd: 1500
   - text: It says hello.
 ";
+
+/// Runs a program that does not end before somebody kills it.
+pub(crate) const WAITS: &str = "
+turns:
+  - text: I look.
+    tool_calls: [{ tool: file_read, input: { path: note.txt } }]
+  - text: I wait.
+    tool_calls: [{ tool: shell, input: { command: touch begun; sleep 3600 } }]
+  - text: It says hello.
+";
+
+/// Waits until that program runs.
+pub(crate) fn until_it_waits(sandbox: &Sandbox) {
+    while !sandbox.path("project/begun").exists() {
+        std::thread::yield_now();
+    }
+}
 
 /// A project with three files, and a scenario.
 pub(crate) fn project(scenario: &str) -> Sandbox {

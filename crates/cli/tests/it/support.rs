@@ -46,7 +46,12 @@ impl Sandbox {
     }
 
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_r1"));
+        self.command_of(env!("CARGO_BIN_EXE_r1"))
+    }
+
+    /// Another program, in the same place and with the same environment.
+    pub(crate) fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command.current_dir(self.directory.path());
         command.env_clear().env("R1_HOME", self.home()).env("TZ", "UTC").env("USER", "tester");
         command.stdin(Stdio::null());

@@ -7,15 +7,15 @@ use crate::hash_many::hash_many;
 use crate::header::Header;
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::merkle::Blake3;
+use crate::merkle::{Blake3, TreeHash as _};
 use crate::payload::Payload;
 use crate::record::Record;
 
 /// An event that waits only for its hashes.
-struct Ready {
-    ts: UnixNanos,
-    kind: Kind,
-    bytes: Bytes,
+pub(super) struct Ready {
+    pub(super) ts: UnixNanos,
+    pub(super) kind: Kind,
+    pub(super) bytes: Bytes,
 }
 
 impl Batch {
@@ -45,7 +45,21 @@ impl Batch {
         Ok(())
     }
 
-    fn keep_all(&mut self, ready: Vec<Ready>) {
+    /// Hashes and keeps an event that has no others to share the work with.
+    pub(super) fn keep_one(&mut self, Ready { ts, kind, bytes }: Ready) -> Seq {
+        let (seq, payload_hash) = (self.after.next_seq(), Digest::blake3(&bytes));
+        let record = self.record(seq, ts, kind, bytes, payload_hash);
+        self.keep(record, kind, ts);
+        seq
+    }
+
+    fn keep_all(&mut self, mut ready: Vec<Ready>) {
+        if ready.len() == 1
+            && let Some(only) = ready.pop()
+        {
+            self.keep_one(only);
+            return;
+        }
         let payloads: Vec<&[u8]> = ready.iter().map(|event| &event.bytes[..]).collect();
         let payload_hashes = hash_many(&payloads);
         let first = self.records.len();
@@ -62,7 +76,7 @@ impl Batch {
     }
 
     /// The event of a v2 run at `seq`, behind the chain's head.
-    pub(super) fn record(&self, seq: Seq, ts: UnixNanos, kind: Kind, bytes: Bytes, payload_hash: Digest) -> Record {
+    fn record(&self, seq: Seq, ts: UnixNanos, kind: Kind, bytes: Bytes, payload_hash: Digest) -> Record {
         let header = Header {
             run_id: self.after.run.as_str(),
             seq,

@@ -7,7 +7,7 @@ use crate::hash_many::hash_many;
 use crate::header::{Header, MalformedHeader};
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::merkle::Blake3;
+use crate::merkle::{Blake3, TreeHash as _};
 use crate::payload::{self, Field as _, UnfitPayload};
 use crate::projection;
 use crate::record::{Record, Version};

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use super::money::usd;
 use crate::envelope::micros;
+use crate::review::Review;
 
-/// Sums over the turns of a run.
+/// Sums over the turns and reviews of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals {
     pub(super) turns: u64,
@@ -39,6 +40,17 @@ impl Totals {
         used.cache_read = used.cache_read.saturating_add(answer.cache_read_tokens);
         used.cache_write = used.cache_write.saturating_add(answer.cache_create_tokens);
         used.micros_usd = used.micros_usd.saturating_add(cost);
+    }
+
+    /// A review is paid for like a turn, and is none.
+    pub(super) fn add_review(&mut self, review: &Review) {
+        let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let used = self.by_model.entry(review.model.clone()).or_default();
+        used.input = used.input.saturating_add(count(review.input_tokens));
+        used.output = used.output.saturating_add(count(review.output_tokens));
+        used.cache_read = used.cache_read.saturating_add(count(review.cache_read_tokens));
+        used.cache_write = used.cache_write.saturating_add(count(review.cache_write_tokens));
+        used.micros_usd = used.micros_usd.saturating_add(review.cost_micros_usd);
     }
 
     pub(super) fn micros_usd(&self) -> u64 {

@@ -1,6 +1,6 @@
 //! What is known of tool calls while they are under way.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 
 use r1_event::cbor;
 
@@ -12,11 +12,11 @@ use crate::node::NodeId;
 /// Every call that was proposed, asked about or made.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
-    calls: HashMap<String, Call>,
+    calls: Vec<Call>,
+    /// The place of each among them.
+    places: HashMap<String, usize>,
     /// The call that each request for approval is about.
     approvals: HashMap<String, String>,
-    /// Attempts that have their node.
-    ended: HashSet<(String, u32)>,
 }
 
 /// One call and its attempts.
@@ -37,6 +37,8 @@ pub(super) struct Call {
     pub(super) last: Option<NodeId>,
     /// What it has made so far.
     pub(super) artifacts: Vec<Pending>,
+    /// Attempts that have their node.
+    pub(super) ended: BTreeSet<u32>,
 }
 
 /// Why a call could run, or could not.
@@ -62,11 +64,16 @@ impl Approval {
 impl Calls {
     /// The state of a call; an empty one if nothing is known of it.
     pub(super) fn entry(&mut self, call_id: &str) -> &mut Call {
-        self.calls.entry(call_id.to_owned()).or_default()
+        let place = self.places.get(call_id).copied().unwrap_or_else(|| {
+            self.places.insert(call_id.to_owned(), self.calls.len());
+            self.calls.push(Call::default());
+            self.calls.len() - 1
+        });
+        &mut self.calls[place]
     }
 
     pub(super) fn get(&self, call_id: &str) -> Option<&Call> {
-        self.calls.get(call_id)
+        self.places.get(call_id).map(|place| &self.calls[*place])
     }
 
     pub(super) fn proposer(&self, call_id: &str) -> Option<NodeId> {
@@ -90,6 +97,7 @@ impl Calls {
             args: Some(args),
             turn_id: Some(turn_id.into()),
             proposer: Some(thought),
+            ended: std::mem::take(&mut call.ended),
             ..Call::default()
         };
     }
@@ -131,16 +139,11 @@ impl Calls {
         call.proposer = proposer.or(call.proposer);
     }
 
-    /// Notes that an attempt has its node; false if it had one before.
-    pub(super) fn ends(&mut self, call_id: &str, attempt: u32) -> bool {
-        self.ended.insert((call_id.to_owned(), attempt))
-    }
-
     /// The calls that are under way, in order of schedule.
     pub(super) fn open(&self) -> Vec<(String, u32)> {
-        let open =
-            self.calls.iter().filter_map(|(id, call)| call.open.map(|(attempt, seq)| (seq, id.clone(), attempt)));
-        let mut open: Vec<_> = open.collect();
+        let open_at = |place: usize| self.calls[place].open;
+        let open = self.places.iter().filter_map(|(id, place)| Some((id, open_at(*place)?)));
+        let mut open: Vec<_> = open.map(|(id, (attempt, seq))| (seq, id.clone(), attempt)).collect();
         open.sort_unstable();
         open.into_iter().map(|(_, id, attempt)| (id, attempt)).collect()
     }

@@ -137,12 +137,12 @@ impl Graph {
     }
 
     fn end_call(&mut self, event: &LogEvent<'_>, call_id: &str, attempt: u32, body: &Object<'_>) {
-        if !self.calls.ends(call_id, attempt) {
+        let call = self.calls.entry(call_id);
+        if call.ended.contains(&attempt) {
             // An id that was used before: the first end of an attempt is the one that counts.
-            self.calls.entry(call_id).open = None;
+            call.open = None;
             return;
         }
-        let call = self.calls.entry(call_id);
         let mut preds = call.memory.clone();
         preds.extend(call.last);
         let proposer = call.proposer;
@@ -153,8 +153,8 @@ impl Graph {
 
     /// What follows when an attempt has its node: whatever it made follows from it.
     pub(super) fn call_closed(&mut self, event: &LogEvent<'_>, call_id: &str, attempt: u32, node: NodeId) {
-        self.calls.ends(call_id, attempt);
         let call = self.calls.entry(call_id);
+        call.ended.insert(attempt);
         call.open = None;
         call.last = Some(node);
         for artifact in std::mem::take(&mut call.artifacts) {

@@ -1,6 +1,6 @@
 //! What came from outside, as receipts give it: the canonical text of JSON, a hash, an amount.
 
-use r1_event::cbor;
+use r1_event::cbor::{self, Item, Rules, Walk};
 use r1_event::payload::Raw;
 use r1_protocol::{canonical, json};
 
@@ -21,8 +21,7 @@ pub(super) struct Content {
 impl Content {
     /// What a log keeps: its canonical JSON, or the stored bytes where there is none.
     pub(super) fn of(raw: &Raw) -> Self {
-        let json = raw.value().ok().filter(has_json).map(|value| canonical::to_vec(&json::from_cbor(&value)));
-        match json.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        match json_text(raw) {
             Some(text) => {
                 let hash = sha256_hex(&text);
                 Self { form: "jcs", hash, text: Some(text).filter(|text| text.len() <= MAX_ARGS) }
@@ -44,18 +43,31 @@ impl Content {
     }
 }
 
-/// Whether a value is JSON that every reader keeps exactly.
-fn has_json(value: &cbor::Value) -> bool {
-    match value {
-        cbor::Value::Uint(number) => *number <= MAX_INTEGER.unsigned_abs(),
-        cbor::Value::Nint(number) => *number < MAX_INTEGER.unsigned_abs(),
-        cbor::Value::Float(number) => number.is_finite(),
-        cbor::Value::Array(items) => items.iter().all(has_json),
-        cbor::Value::Map(entries) => {
-            entries.iter().all(|(key, value)| matches!(key, cbor::Value::Text(_)) && has_json(value))
-        }
-        cbor::Value::Text(_) | cbor::Value::Bool(_) | cbor::Value::Null => true,
-        cbor::Value::Bytes(_) | cbor::Value::Tag(..) | cbor::Value::Undefined | cbor::Value::Simple(_) => false,
+/// The canonical JSON of what a log keeps, if every reader of JSON keeps it exactly.
+fn json_text(raw: &Raw) -> Option<String> {
+    let bytes = raw.bytes();
+    cbor::check(bytes, Rules { utf8: true, ..Rules::READABLE }).ok()?;
+    if !is_json(&mut Walk::new(bytes)) {
+        return None;
+    }
+    let mut text = Vec::with_capacity(bytes.len() + bytes.len() / 4);
+    if canonical::write_cbor(&mut text, bytes).is_none() {
+        // A key that comes twice: the later value counts.
+        canonical::write(&mut text, &json::from_raw(raw));
+    }
+    String::from_utf8(text).ok()
+}
+
+/// Whether the next item is JSON that every reader keeps exactly. Its depth must be bounded.
+fn is_json(walk: &mut Walk<'_>) -> bool {
+    match walk.enter() {
+        Some(Item::Uint(number)) => number <= MAX_INTEGER.unsigned_abs(),
+        Some(Item::Nint(number)) => number < MAX_INTEGER.unsigned_abs(),
+        Some(Item::Float(number)) => number.is_finite(),
+        Some(Item::Array(count)) => (0..count).all(|_| is_json(walk)),
+        Some(Item::Map(count)) => (0..count).all(|_| matches!(walk.enter(), Some(Item::Text(_))) && is_json(walk)),
+        Some(Item::Text(_) | Item::Bool(_) | Item::Null) => true,
+        Some(Item::Bytes(_) | Item::Tag(_) | Item::Undefined | Item::Simple(_)) | None => false,
     }
 }
 
@@ -114,9 +126,14 @@ mod tests {
         let content = |value: cbor::Value| Content::of(&Raw::from(&value));
         let plain = content(cbor::Value::object([("b", cbor::Value::Float(1.5)), ("a", cbor::Value::Uint(2))]));
         assert_eq!((plain.form, plain.text.as_deref()), ("jcs", Some(r#"{"a":2,"b":1.5}"#)));
+        let twice = content(cbor::Value::object([("a", cbor::Value::Uint(1)), ("a", cbor::Value::Uint(2))]));
+        assert_eq!((twice.form, twice.text.as_deref()), ("jcs", Some(r#"{"a":2}"#)));
         for value in [cbor::Value::Bytes(vec![1]), cbor::Value::Uint(1 << 53), cbor::Value::Float(f64::INFINITY)] {
             let stored = content(value.clone());
             assert_eq!((stored.form, stored.text, stored.hash), ("cbor", None, sha256_hex(value.encode())));
+        }
+        for key in [cbor::Value::Uint(1), cbor::Value::Array(vec![])] {
+            assert_eq!(content(cbor::Value::Map(vec![(key, cbor::Value::Null)])).form, "cbor");
         }
         assert_eq!(content(cbor::Value::int(-MAX_INTEGER)).form, "jcs");
         assert_eq!(content(cbor::Value::int(-MAX_INTEGER - 1)).form, "cbor");

@@ -2,6 +2,8 @@
 //!
 //! One flat loop with a bit per open bracket, so that no depth of nesting costs more than that.
 
+use r1_protocol::canonical::plain_len;
+
 /// Where text stops being JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotJson {
@@ -156,8 +158,7 @@ impl Scanner<'_> {
             return None;
         }
         loop {
-            let plain = self.bytes[self.at..].iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count();
-            self.at += plain;
+            self.at += plain_len(&self.bytes[self.at..]);
             match self.peek()? {
                 b'"' => {
                     self.at += 1;

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use r1_protocol::canonical::plain_len;
+
 use super::syntax::unit_at;
-use super::{MAX_INTEGER, Object, Value, cmp_utf16, escaped_len, write_text};
+use super::{MAX_INTEGER, Object, Value, cmp_utf16, write_text};
 use crate::verdict::Reason;
 
 /// The longest string, in bytes of UTF-8.
@@ -147,7 +149,7 @@ impl<'a> Reader<'a> {
         let length = match &text {
             Cow::Borrowed(plain) => plain.len() + 2,
             Cow::Owned(text) => {
-                let mut canonical = String::with_capacity(escaped_len(text));
+                let mut canonical = String::with_capacity(self.at - began);
                 write_text(&mut canonical, text);
                 self.canonical &= canonical == self.text[began..self.at];
                 canonical.len()
@@ -320,9 +322,7 @@ fn take_string<'a>(text: &'a str, at: &mut usize) -> Cow<'a, str> {
     let bytes = text.as_bytes();
     *at += 1;
     let began = *at;
-    while !matches!(bytes.get(*at), Some(b'"' | b'\\') | None) {
-        *at += 1;
-    }
+    *at += plain_len(&bytes[began..]);
     let plain = &text[began..*at];
     if bytes.get(*at) != Some(&b'\\') {
         *at += 1;
@@ -331,9 +331,7 @@ fn take_string<'a>(text: &'a str, at: &mut usize) -> Cow<'a, str> {
     let mut decoded = plain.to_owned();
     loop {
         let began = *at;
-        while !matches!(bytes.get(*at), Some(b'"' | b'\\') | None) {
-            *at += 1;
-        }
+        *at += plain_len(&bytes[began..]);
         decoded.push_str(&text[began..*at]);
         match bytes.get(*at) {
             Some(b'\\') => decoded.push(take_escape(bytes, at)),

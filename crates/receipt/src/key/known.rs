@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_order_and_other_spellings_are_weak() {
+    fn stoke_10_keys_of_small_order_or_in_other_spellings_are_weak() {
         let mut zero = [0; 32];
         assert!(KnownKey::bare(zero).strong().is_none(), "y = 0");
         zero[0] = 1;

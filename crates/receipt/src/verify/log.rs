@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::facts::{Detail, Fact};
 use super::{Events, Failure, RunFacts};
+use crate::binding::Binding;
 use crate::builder::Builder;
+use crate::json::Object;
 use crate::node::{NodeId, NodeType};
 use crate::verdict::Reason;
 
@@ -19,7 +21,13 @@ pub(super) fn check(events: &Events<'_>, facts: &[Fact<'_>], run: &RunFacts, log
     for (index, event) in events.list.iter().enumerate() {
         let fact = &facts[index];
         let is_gone = cut && fact.seq.is_none_or(|seq| u64::try_from(seq).is_ok_and(|seq| seq < binding.first_seq));
-        if is_gone || matches!(fact.detail, Detail::RunLog(_)) {
+        if let Detail::RunLog(body) = &fact.detail {
+            check_end(body, binding).map_err(|(expected, found)| {
+                Failure::at(Reason::GraphMismatch, index, event.parts.id).with(expected, found)
+            })?;
+            continue;
+        }
+        if is_gone {
             continue;
         }
         match rebuilt.get(&event.parts.id) {
@@ -33,6 +41,23 @@ pub(super) fn check(events: &Events<'_>, facts: &[Fact<'_>], run: &RunFacts, log
         Some(missing) => Err(Failure::of(Reason::GraphMismatch).with(missing.id.to_string(), "none")),
         None => Ok(()),
     }
+}
+
+/// Compares what the seal does not cover and the last event tells. What was erased or pruned since may differ.
+fn check_end(body: &Object<'_>, binding: &Binding) -> Result<(), (String, String)> {
+    // Nothing of the log is left to tell it.
+    if binding.first_seq > binding.size() {
+        return Ok(());
+    }
+    let version = body.int("schema_version").unwrap_or_default().to_string();
+    let text = |key| body.text(key).unwrap_or_default().to_owned();
+    let pairs = [
+        (binding.state().to_owned(), text("state")),
+        (binding.outcome().to_owned(), text("outcome")),
+        (binding.at.to_string(), text("at")),
+        (binding.version.number().to_string(), version),
+    ];
+    pairs.into_iter().find(|(expected, found)| expected != found).map_or(Ok(()), Err)
 }
 
 fn check_binding(run: &RunFacts, log: &Builder) -> Result<(), Failure> {

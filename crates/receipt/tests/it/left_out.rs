@@ -24,7 +24,7 @@ fn nodes(receipt: &Signed) -> BTreeMap<String, Option<String>> {
 fn sign(records: &[Record], side_records: &[SideRecord], notes: Notes) -> (Signed, Builder) {
     let make = || {
         let mut builder = Builder::new(side_records, notes.clone());
-        records.iter().for_each(|record| builder.push(record));
+        builder.extend(records);
         builder
     };
     (make().sign(&key(), Withhold::default()).unwrap(), make())

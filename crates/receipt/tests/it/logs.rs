@@ -4,7 +4,7 @@ use r1_receipt::key::SecretKey;
 use r1_receipt::{Options, Verdict, Withhold, verify};
 
 use crate::forge::Forge;
-use crate::sample::{Log, builder, full, key, known, receipt};
+use crate::sample::{self, Log, builder, full, key, known, receipt};
 
 fn against(bytes: &[u8], log: &Log) -> String {
     let builder = builder(log.records());
@@ -54,6 +54,51 @@ fn stoke_17_truncated_rewritten_extended_and_foreign_logs_are_told() {
         foreign.user("more");
     }
     assert_eq!(against(&partial, &foreign), "INVALID log_mismatch", "foreign");
+}
+
+#[test]
+fn stoke_17_each_name_of_the_log_is_compared_although_everything_was_signed_again() {
+    let log = full();
+    let sound = Forge::open(&log.receipt().bytes);
+    let other = sample::hash("other");
+    for (key, value) in [
+        ("run_id", "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6C"),
+        ("head_blake3", other.as_str()),
+        ("root_blake3", &other),
+        ("root_sha256", &other),
+    ] {
+        let mut forge = sound.clone();
+        forge.reseal = true;
+        forge.run_log()[key] = value.into();
+        assert_eq!(against(&forge.sign(), &log), "INVALID log_mismatch", "{key}");
+    }
+    let mut longer = sound.clone();
+    longer.reseal = true;
+    let size = log.records().len() + 1;
+    longer.run_log()["size"] = size.into();
+    longer.run_log()["seq"] = size.into();
+    assert_eq!(against(&longer.sign(), &log), "INVALID log_mismatch");
+}
+
+/// Neither is covered by the seal: only the log can tell how and when the run ended.
+#[test]
+fn stoke_17_another_end_than_the_logs_is_told() {
+    let log = full();
+    let sound = Forge::open(&log.receipt().bytes);
+    for (key, value) in [("outcome", "failed"), ("at", "1777000000000000000")] {
+        let mut forge = sound.clone();
+        assert_ne!(forge.run_log()[key], value);
+        forge.run_log()[key] = value.into();
+        assert_eq!(sample::verdict(&forge.sign()), "VALID");
+        assert_eq!(against(&forge.sign(), &log), "INVALID graph_mismatch", "{key}");
+    }
+    let mut open = sound.clone();
+    open.run_log()["state"] = "open".into();
+    open.run_log()["outcome"] = "none".into();
+    assert_eq!(against(&open.sign(), &log), "INVALID graph_mismatch");
+    let mut older = sound.clone();
+    older.run_log()["schema_version"] = 1.into();
+    assert_eq!(against(&older.sign(), &log), "INVALID graph_mismatch");
 }
 
 #[test]

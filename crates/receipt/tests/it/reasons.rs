@@ -323,6 +323,82 @@ fn stoke_14_of_two_faults_the_one_that_is_looked_for_first_is_told() {
     assert_eq!(sample::verdict(&first), "VALID");
 }
 
+/// A sound receipt, who signs it, and what the verifier knows of the key.
+struct Case {
+    forge: Forge,
+    signer: SecretKey,
+    entry: Entry,
+}
+
+type Fault = (Reason, fn(&mut Case));
+
+/// Faults that can stand beside each other, in the order in which they are looked for.
+const FAULTS: &[Fault] = &[
+    (Reason::UnknownEventType, |case| case.forge.events[0].type_name = "DREAM".into()),
+    (Reason::BadEventId, |case| case.forge.events[0].id = Some(format!("sha256:{}", hash("other")))),
+    (Reason::DanglingPred, |case| case.forge.events[1].foreign.push(format!("sha256:{}", hash("gone")))),
+    (Reason::BadKeyId, |case| case.forge.signing_key_id = "kid:me".into()),
+    (Reason::SignatureMismatch, |case| case.signer = SecretKey::from_seed([9; 32])),
+    (Reason::KeyUse, |case| case.entry.usage = Usage::Log),
+    (Reason::KeyNotYetValid, |case| case.entry.not_before = 1_777_000_001),
+    (Reason::KeyExpired, |case| case.entry.not_after = Some(1_776_999_999)),
+    (Reason::KeyRevoked, |case| {
+        case.entry.revocation = Some(Revocation { at: 1_999_000_000, reason: RevocationReason::Compromised });
+    }),
+    (Reason::BadBody, |case| case.forge.events[0].body["extra"] = json!(1)),
+    (Reason::StubForbidden, |case| case.forge.stub(case.forge.first("GATE_DECISION"), "erased")),
+    (Reason::SeqOrder, |case| case.forge.events[0].body["seq"] = json!(999)),
+    (Reason::BadRoot, |case| case.forge.events[0].body["key"] = "other".into()),
+    (Reason::BadRunLog, |case| case.forge.run_log()["first_seq"] = json!(1_000_000)),
+    (Reason::SealMismatch, |case| case.forge.run_log()["root_blake3"] = hash("other").into()),
+    (Reason::CallConflict, |case| {
+        let [from, to] = ["ok", "denied"].map(|status| case.forge.find("TOOL_CALL", |body| body["status"] == status));
+        case.forge.events[to].body["call_id"] = case.forge.events[from].body["call_id"].clone();
+    }),
+    (Reason::MemoryConflict, |case| {
+        let read = case.forge.find("MEMORY_READ", |body| body["tier"] == "L1");
+        case.forge.events[read].body["fingerprint"] = hash("other").into();
+    }),
+    (Reason::PhaseOrder, |case| {
+        let at = case.forge.first("PHASE_TRANSITION");
+        case.forge.events[at].body["to"] = "VERIFY".into();
+    }),
+    (Reason::GateMissing, |case| {
+        let at = case.forge.first("PHASE_TRANSITION");
+        case.forge.events[at].body["required"] = json!(["PLAN.entry/policy", "PLAN.entry/tests"]);
+    }),
+    (Reason::GateNotAllowed, |case| {
+        let at = case.forge.find("GATE_DECISION", |body| body.get("override").is_some());
+        case.forge.remove(at);
+    }),
+    (Reason::OverrideInvalid, |case| {
+        let at = case.forge.find("GATE_DECISION", |body| body.get("override").is_some());
+        case.forge.events[at].body["override"]["actor"] = "agent:x".into();
+    }),
+    (Reason::RunOpen, |case| {
+        case.forge.run_log()["state"] = "open".into();
+        case.forge.run_log()["outcome"] = "none".into();
+    }),
+];
+
+#[test]
+fn stoke_14_of_any_two_faults_the_one_of_the_earlier_check_is_told() {
+    for (place, (earlier, first)) in FAULTS.iter().enumerate() {
+        for (later, second) in &FAULTS[place..] {
+            let entry = Entry::new(key().public(), Scope::Agent, "agent:test", 1_777_000_000);
+            let mut case = Case { forge: sound(), signer: key(), entry };
+            // The later one first: it may need what the earlier one takes away.
+            second(&mut case);
+            if earlier != later {
+                first(&mut case);
+            }
+            let keys = [KnownKey::of_entry(case.entry).unwrap()];
+            let report = verify(&case.forge.sign_with(&case.signer), &Options { keys: &keys, ..Options::default() });
+            assert_eq!(report.verdict().reason(), Some(*earlier), "{earlier:?} and {later:?}: {:?}", report.failure);
+        }
+    }
+}
+
 #[test]
 fn stoke_14_the_format_of_others_is_read_leniently_only_when_asked() {
     let bytes = full().receipt().bytes;

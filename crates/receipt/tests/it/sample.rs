@@ -211,7 +211,7 @@ fn store_of(tier: &str) -> &'static str {
 
 pub(crate) fn builder(records: &[Record]) -> Builder {
     let mut builder = Builder::new(&[], Notes::default());
-    records.iter().for_each(|record| builder.push(record));
+    builder.extend(records);
     builder
 }
 

@@ -8,6 +8,7 @@ use r1_receipt::{Options, verify};
 
 use crate::forge::{Forge, hex};
 use crate::sample::{full, key, known};
+use crate::vectors;
 
 fn unhex(digits: &str) -> Vec<u8> {
     r1_event::id::from_hex(digits).unwrap()
@@ -45,7 +46,7 @@ fn stoke_10_a_receipts_own_keys_are_sorted_as_rfc_8785_sorts_them() {
     assert_eq!(Value::read(sorted).unwrap().to_text(), sorted);
 }
 
-/// RFC 8032 §7.1: tests 1, 2, 3 and 1024.
+/// RFC 8032 §7.1: tests 1, 2 and 3.
 #[test]
 fn stoke_10_signatures_are_those_of_rfc_8032() {
     let vectors = [
@@ -84,6 +85,9 @@ fn stoke_10_no_key_of_the_edge_case_set_is_taken() {
         "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
         "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
         "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        // Beside that set: y = 3 and y = 4, spelled as p + 3 and p + 4. Their points are of no small order.
+        "f0ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "f1ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
         "0000000000000000000000000000000000000000000000000000000000000000",
         "0000000000000000000000000000000000000000000000000000000000000080",
         "0100000000000000000000000000000000000000000000000000000000000000",
@@ -127,4 +131,17 @@ fn stoke_10_a_signature_with_another_s_or_r_is_no_signature() {
         assert_eq!(with(zero), "INVALID signature_mismatch", "R of small order");
     }
     assert_eq!(key().kid().to_string(), "kid:kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
+}
+
+/// The key's holder can choose R = 1 and S = H(R, A, M)·a: the equation holds, and R is of small order.
+#[test]
+fn stoke_10_a_signature_that_holds_with_an_r_of_small_order_is_refused() {
+    let text = String::from_utf8(vectors::A.to_vec()).unwrap();
+    let at = text.find("\"signature\":\"ed25519:").unwrap() + "\"signature\":\"ed25519:".len();
+    let signature = "0100000000000000000000000000000000000000000000000000000000000000\
+                     603069baa3a0ecccc8b5d4957faca56090b2d63b28d26f87488ceb5d5db3ff09";
+    let forged = format!("{}{signature}{}", &text[..at], &text[at + 128..]);
+    let options = Options { keys: &known(), integrity_only: true, ..Options::default() };
+    assert_eq!(verify(text.as_bytes(), &options).verdict().to_string(), "VALID");
+    assert_eq!(verify(forged.as_bytes(), &options).verdict().to_string(), "INVALID signature_mismatch");
 }

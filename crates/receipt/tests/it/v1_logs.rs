@@ -7,7 +7,9 @@ use r1_event::payload::{
 use r1_event::{Batch, Chain, UnixNanos, Version};
 use r1_receipt::{Options, verify};
 use serde_json::Value as Json;
+use sha2::Digest as _;
 
+use crate::forge::hex;
 use crate::sample::{builder, hash, known, receipt};
 
 fn log(last: Payload) -> Batch {
@@ -88,7 +90,22 @@ fn stoke_21_a_starling_log_gives_a_receipt_that_verifies_and_binds() {
     assert_eq!(thought["prompt_blake3"], "07".repeat(32));
     let cut = body(&|body| body["status"] == "cut");
     assert_eq!((&cut["output_tokens"], &cut["text_hash"]), (&3.into(), &hash("so").into()));
-    assert_eq!(body(&|body| body["kind"] == "run_log")["schema_version"], 1);
+    let run_log = body(&|body| body["kind"] == "run_log");
+    assert_eq!((&run_log["schema_version"], &run_log["size"]), (&1.into(), &log.records().len().into()));
+    let leaves: Vec<Vec<u8>> = log.records().iter().map(|record| record.hash().as_bytes().to_vec()).collect();
+    assert_eq!(run_log["root_sha256"], hex(&root_sha256(&leaves)), "a tree over the hashes of all events");
+}
+
+/// The root as RFC 9162 §2.1.1 defines it.
+fn root_sha256(leaves: &[Vec<u8>]) -> [u8; 32] {
+    let hash = |parts: &[&[u8]]| sha2::Sha256::digest(parts.concat()).into();
+    match leaves {
+        [leaf] => hash(&[&[0], leaf]),
+        leaves => {
+            let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+            hash(&[&[1], &root_sha256(left), &root_sha256(right)])
+        }
+    }
 }
 
 /// A v1 root says nothing of the terminal event itself; a receipt does.

@@ -1,6 +1,7 @@
 //! What a run may use up, and what it has.
 
 use r1_event::{Payload, UnixNanos};
+use r1_protocol::review::Review;
 
 use super::spec::Budget;
 use super::state::{Phase, RunState};
@@ -8,6 +9,9 @@ use crate::model::Usage;
 
 /// The smallest answer that is worth asking for.
 const MIN_OUTPUT_TOKENS: u64 = 256;
+
+/// The most that a reviewer may say.
+const MAX_REVIEW_TOKENS: u64 = 4_000;
 
 /// What a run has used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +36,13 @@ impl Spent {
         self.input_tokens += usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens;
         self.output_tokens += usage.output_tokens;
         self.cost_micros_usd += cost_micros_usd;
+    }
+
+    /// A review is paid for like a turn, and is none.
+    pub(super) fn review(&mut self, review: &Review) {
+        self.input_tokens += review.read_tokens();
+        self.output_tokens += review.output_tokens;
+        self.cost_micros_usd += review.cost_micros_usd;
     }
 
     /// What the whole task has cost.
@@ -148,6 +159,35 @@ impl RunState {
             }
         }
         Ok(allowance)
+    }
+
+    /// How much a reviewer may say, or the limit that leaves no room for a review. What it will read is not
+    /// known before; that is counted afterwards.
+    pub(super) fn review_allowance(&self) -> Result<u64, Overrun> {
+        let mut allowance = MAX_REVIEW_TOKENS;
+        let reviewer = self.spec.phases.as_ref().and_then(|plan| plan.reviewer.as_ref());
+        for axis in [Axis::Usd, Axis::InputTokens, Axis::OutputTokens] {
+            let Some(cap) = axis.cap(&self.spec.budget) else { continue };
+            let used = self.used(axis);
+            let left = cap.saturating_sub(used);
+            let room = match (axis, reviewer.and_then(|reviewer| reviewer.price.as_ref())) {
+                (Axis::Usd, Some(price)) => price.affordable_output(left),
+                (Axis::OutputTokens, _) => left,
+                (Axis::Usd | Axis::InputTokens | Axis::Turns | Axis::WallClock, _) if left == 0 => 0,
+                (Axis::Usd | Axis::InputTokens | Axis::Turns | Axis::WallClock, _) => MAX_REVIEW_TOKENS,
+            };
+            allowance = allowance.min(room);
+            if allowance < MIN_OUTPUT_TOKENS {
+                return Err(Overrun { axis, cap, actual: used });
+            }
+        }
+        Ok(allowance)
+    }
+
+    /// The most that a reviewer may say.
+    #[must_use]
+    pub fn max_review_tokens(&self) -> u64 {
+        self.review_allowance().unwrap_or(MIN_OUTPUT_TOKENS)
     }
 
     /// The most that the model may say in the turn that is under way.

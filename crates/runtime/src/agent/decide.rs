@@ -82,7 +82,7 @@ impl RunState {
         if self.run_kind != "agent_loop" {
             return None;
         }
-        if self.turn.is_some() {
+        if self.turn.is_some() || self.phases.as_ref().is_some_and(|phases| phases.hears_a_gate()) {
             return None;
         }
         if let Some(failed) = &self.failed_turn {

@@ -151,8 +151,13 @@ impl Phases {
     }
 
     /// Whether the workspace has to be saved before anything else is done.
-    pub(super) fn must_save(&self) -> bool {
+    pub(crate) fn must_save(&self) -> bool {
         self.base == Saved::Due
+    }
+
+    /// Whether a gate has told what it saw and not yet what it says: nothing comes between the two.
+    pub(super) fn hears_a_gate(&self) -> bool {
+        self.attempt.iter().flat_map(|attempt| &attempt.standing).any(|standing| standing.is_paid)
     }
 
     /// The gate that is to look now, and in which round.

@@ -11,9 +11,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::caller::Caller;
-use crate::agent::RunSpec;
 use crate::agent::command::{attached, set_actor};
+use crate::agent::{ReviewerSpec, RunSpec};
 use crate::engine::Engine;
+use crate::provider::Wire;
 use crate::tool::ToolSpec;
 use crate::trace::TraceParent;
 use crate::world::{self, NoRandomness};
@@ -147,6 +148,14 @@ impl From<ChainError> for CreateError {
     }
 }
 
+/// A reviewer that would be paid from a budget in money at a price that nobody knows. A script says itself
+/// what it costs.
+fn unpriced_reviewer(spec: &RunSpec) -> Option<&ReviewerSpec> {
+    let reviewer = spec.phases.as_ref()?.reviewer.as_ref()?;
+    let is_unknown = reviewer.price.is_none() && reviewer.provider.wire != Wire::Scripted;
+    (spec.budget.micros_usd > 0 && reviewer.needs_room && is_unknown).then_some(reviewer)
+}
+
 /// Makes a run. It is durable, and in the queue, when this returns. Its first event is what tells of it.
 pub async fn create(
     engine: &Engine,
@@ -166,6 +175,9 @@ pub async fn create(
     }
     if new.spec.budget.micros_usd > 0 && new.spec.price.is_none() && !allow_unknown_price {
         return Err(CreateError::UnknownPrice { model: new.model });
+    }
+    if let Some(reviewer) = unpriced_reviewer(&new.spec).filter(|_| !allow_unknown_price) {
+        return Err(CreateError::UnknownPrice { model: reviewer.model.clone() });
     }
     // Before they are hashed: the hashes are of what the log has.
     new.system_prompt = engine.redactor().text(&new.system_prompt).into_owned();

@@ -1,11 +1,15 @@
 //! Runs at a glance.
 
-use r1_event::payload::Payload;
+use r1_event::payload::{Payload, RunStarted};
 use r1_event::{Kind, RunId, Seq, UnixNanos, Version};
 use r1_store::{PageLimit, RunFilter, RunPosition, RunSummary, SharedStore, StoreError};
 use serde::Serialize;
 
+use super::operator::OPERATOR;
 use super::view;
+
+/// The kind of runs that hold what R1 itself did.
+const CONTROL: &str = "control";
 
 /// One run in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,26 +29,49 @@ pub struct RunRow {
     /// The last pruned event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pruned_through: Option<u64>,
+    /// agent_loop, recorded, operator, …, if its first event can be read and says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// What it is to achieve, if its first event can be read.
     pub goal: Option<String>,
 }
 
-/// A part of the listing, newest first, and where to go on.
-pub async fn list(
-    store: &SharedStore,
-    after: Option<RunPosition>,
-    limit: usize,
-) -> Result<(Vec<RunRow>, Option<RunPosition>), StoreError> {
-    let page = store.list(RunFilter { after, limit, ..RunFilter::default() }).await?;
-    let mut rows = Vec::with_capacity(page.runs.len());
-    for run in page.runs {
-        let goal = goal(store, &run.run_id).await?;
-        rows.push(row(run, goal));
-    }
-    Ok((rows, page.next))
+/// A part of the listing, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The runs.
+    pub rows: Vec<RunRow>,
+    /// How many operator and control runs were passed over.
+    pub hidden: usize,
+    /// Where to go on.
+    pub next: Option<RunPosition>,
 }
 
-fn row(run: RunSummary, goal: Option<String>) -> RunRow {
+/// Runs of this kind. Without one those that hold what operators did, or R1 itself, are passed over: they tell
+/// of other runs, and are listed only where their kind is asked for.
+pub async fn list(
+    store: &SharedStore,
+    kind: Option<&str>,
+    after: Option<RunPosition>,
+    limit: usize,
+) -> Result<Listing, StoreError> {
+    let page = store.list(RunFilter { after, limit, ..RunFilter::default() }).await?;
+    let next = page.next.filter(|_| !page.runs.is_empty());
+    let mut listing = Listing { next, ..Listing::default() };
+    for run in page.runs {
+        let started = started(store, &run.run_id).await?;
+        let row = row(run, started);
+        let is_own = |kind: &str| kind == OPERATOR || kind == CONTROL;
+        match kind {
+            Some(kind) if row.kind.as_deref() != Some(kind) => {}
+            None if row.kind.as_deref().is_some_and(is_own) => listing.hidden += 1,
+            Some(_) | None => listing.rows.push(row),
+        }
+    }
+    Ok(listing)
+}
+
+fn row(run: RunSummary, started: Option<RunStarted>) -> RunRow {
     let RunSummary { run_id, version, head, started_at: UnixNanos(started_at), updated_at, pruned_through } = run;
     RunRow {
         run_id: run_id.to_string(),
@@ -56,7 +83,8 @@ fn row(run: RunSummary, goal: Option<String>) -> RunRow {
         state: state(head.terminal),
         events: head.next.get() - 1,
         pruned_through: pruned_through.map(Seq::get),
-        goal,
+        kind: started.as_ref().and_then(|started| started.run_kind.clone()),
+        goal: started.map(|started| started.goal),
     }
 }
 
@@ -72,11 +100,11 @@ pub fn state(terminal: Option<Kind>) -> &'static str {
     }
 }
 
-async fn goal(store: &SharedStore, run: &RunId) -> Result<Option<String>, StoreError> {
+async fn started(store: &SharedStore, run: &RunId) -> Result<Option<RunStarted>, StoreError> {
     let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
     let first = page.first().and_then(|record| Some((view::place(record)?, record.payload.as_ref()?)));
     Ok(first.and_then(|(place, payload)| match Payload::decode(place.kind, payload) {
-        Ok(Payload::RunStarted(body)) => Some(body.goal),
+        Ok(Payload::RunStarted(body)) => Some(*body),
         _ => None,
     }))
 }

@@ -15,7 +15,7 @@ use crate::config::{self, Config, ConfigError, Given, Loaded};
 use crate::gate::{Preset, PresetError};
 use crate::machine::{Machine, Variables};
 use crate::net::NetError;
-use crate::price::PriceBook;
+use crate::price::{Price, PriceBook};
 use crate::provider::{self, OpenError, ProviderSpec, Scenario, Wire};
 use crate::tool::{ToolSpec, file_operations};
 use crate::world;
@@ -159,8 +159,17 @@ impl Order {
         let repository = self.workspace.ancestors().find(|directory| directory.join(".git").exists());
         let preset = Preset::load(repository.unwrap_or(&self.workspace), gates.as_deref())?;
         let reviewer = config.gates.reviewer.as_ref().map(|name| config.reviewer(name)).transpose()?;
-        let reviewer = reviewer.map(|(provider, model)| ReviewerSpec { provider, model });
-        Ok(Some(PhasePlan { preset, reviewer, criteria: criteria.clone(), is_git: repository.is_some() }))
+        let reviewer = reviewer.map(|(provider, model)| {
+            let price = price(config, &provider, &model);
+            ReviewerSpec { provider, model, price, needs_room: true }
+        });
+        Ok(Some(PhasePlan {
+            preset,
+            reviewer,
+            criteria: criteria.clone(),
+            is_git: repository.is_some(),
+            commits_own_changes: true,
+        }))
     }
 
     /// Who is to be asked, if it can be reached; what there is no need of is not looked at.
@@ -259,11 +268,16 @@ pub fn allows_unknown_price(config: &Config, new: &NewRun) -> bool {
     config.run.allow_unknown_price || new.spec.provider.wire == Wire::Scripted || new.kind != TaskKind::AgentLoop
 }
 
-fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) -> RunSpec {
+/// What a model costs now, if anybody knows.
+fn price(config: &Config, provider: &ProviderSpec, model: &str) -> Option<Price> {
     let prices = PriceBook::new(config.prices.clone());
+    prices.price(&provider.name, provider.base_url.as_deref(), model, world::system_time())
+}
+
+fn spec(config: &Config, provider: ProviderSpec, model: &str, unattended: bool) -> RunSpec {
     // The price is that of the model which will be used.
     let model = config.policy.model_instead_of(model).map_or(model, |rule| &rule.instead);
-    let price = prices.price(&provider.name, provider.base_url.as_deref(), model, world::system_time());
+    let price = price(config, &provider, model);
     let (run, budget, usual) = (&config.run, &config.run.budget, RunSpec::default());
     RunSpec {
         unattended,

@@ -89,7 +89,7 @@ pub async fn rebuild(log: Log, store: Option<&SharedStore>) -> Result<Builder, R
     blocking(move || {
         let mut builder = Builder::new(log.side_records(), notes);
         for page in log.pages() {
-            page?.iter().for_each(|record| builder.push(record));
+            builder.extend(&page?);
         }
         Ok(builder)
     })

@@ -20,9 +20,6 @@ use crate::tool::ToolContext;
 /// The most that the model is told of what a gate saw.
 const MAX_EXCERPT: usize = 4_000;
 
-/// The most that a reviewer may say.
-const MAX_REVIEW_TOKENS: u64 = 4_000;
-
 /// A gate that is about to look.
 pub(super) struct Job {
     frame: Frame,
@@ -71,7 +68,7 @@ impl Job {
                 .map(|(command, n)| Criterion { id: format!("ac-{n}"), command: command.clone() })
                 .collect(),
             author: ModelName { provider: state.provider.clone(), model: state.model.clone() },
-            reviewer: reviewer(engine, plan),
+            reviewer: reviewer(engine, state, plan),
             earlier: phases.earlier().to_vec(),
             commit_message: phases.commit_message().map(Into::into),
             verified: phases.verified().cloned(),
@@ -139,13 +136,16 @@ impl Frame {
         let Self { decision, gate, round } = self;
         let mut events = Vec::new();
         if !outcome.evidence.is_empty() {
-            let value = json!({
+            let mut value = json!({
                 "gate": gate.to_string(),
                 "round": round,
                 "excerpt": excerpt(&outcome.evidence),
                 "size_bytes": kept.as_ref().map_or(0, |kept| kept.size),
                 "digest": kept.as_ref().map(|kept| format!("blake3:{}", kept.blob)),
             });
+            if let Some(review) = &outcome.review {
+                value["review"] = json!(review);
+            }
             let seen = payload::SideEffectRecorded {
                 name: GATE_EVIDENCE.into(),
                 value: json::to_raw(&value),
@@ -185,6 +185,7 @@ pub(super) fn defect(state: &RunState, round: u64, gate: &Placed) -> Vec<Emissio
         command: None,
         exit_code: None,
         excluded: Vec::new(),
+        review: None,
     };
     frame.tell(outcome, None)
 }
@@ -193,12 +194,12 @@ fn failed(outcome: Outcome) -> Outcome {
     Outcome { verdict: GateVerdict::Escalate, reason: Reason::GateError, score: None, ..outcome }
 }
 
-fn reviewer(engine: &Engine, plan: &PhasePlan) -> Option<Reviewer> {
-    let ReviewerSpec { provider, model } = plan.reviewer.clone()?;
+fn reviewer(engine: &Engine, state: &RunState, plan: &PhasePlan) -> Option<Reviewer> {
+    let ReviewerSpec { provider, model, price, needs_room: _ } = plan.reviewer.clone()?;
     let spec = RunSpec { provider, ..RunSpec::default() };
     // One that cannot be reached reviews nothing, and the gate says that nobody did.
     let provider = engine.world.provider(&spec).ok()?;
-    Some(Reviewer { provider, model, max_output_tokens: MAX_REVIEW_TOKENS })
+    Some(Reviewer { provider, model, max_output_tokens: state.max_review_tokens(), price })
 }
 
 /// The end of a text, in whole lines: what went wrong usually stands there.

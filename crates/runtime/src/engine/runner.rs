@@ -35,6 +35,7 @@ use crate::artifact::Artifacts;
 use crate::control::caller::Caller;
 use crate::control::errand::Errand;
 use crate::emit::{Emission, EmitRequest, Emitter};
+use crate::gate::save_start;
 use crate::mcp::Servers;
 use crate::memory::{self, Asked, Library, Memory};
 use crate::model::{Block, ModelRequest};
@@ -317,8 +318,14 @@ impl<'e> Runner<'e> {
             Effect::Checkpoint => {
                 let (snapshots, workspace) = (self.engine.snapshots.clone(), self.workspace.clone());
                 let at_sequence = self.state.last.get() - 1;
+                let begins = self.state.phases.as_ref().is_some_and(|phases| phases.must_save());
+                let plan = self.state.spec.phases.as_ref().filter(|_| begins);
+                let preset = plan.map(|plan| plan.preset.clone());
                 self.tasks.spawn(async move {
-                    let workspace_revision = snapshots.save(workspace.root()).await;
+                    let workspace_revision = match &preset {
+                        Some(preset) => save_start(&snapshots, workspace.root(), preset).await,
+                        None => snapshots.save(workspace.root()).await,
+                    };
                     Work::Event(Box::new(checkpoint(at_sequence, workspace_revision)))
                 })
             }

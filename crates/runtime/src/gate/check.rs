@@ -4,6 +4,7 @@
 //! Nothing that a gate could not find out is ever a pass.
 
 mod commands;
+mod committed;
 mod composite;
 mod counts;
 mod custom;
@@ -22,13 +23,12 @@ use std::time::Instant;
 
 use futures_util::FutureExt as _;
 use r1_protocol::data::GateVerdict;
+use r1_protocol::review::Review;
 use serde_json::json;
 
 use super::preset::{gate_id, hash_of};
 use super::tree::Tree;
-use super::{Boundary, GateContext, GateRule, NotApplicable, Outcome, Reason, Transition};
-
-pub(super) use scope::pattern_error;
+use super::{Boundary, GateContext, GateRule, NotApplicable, Outcome, Phase, Reason, Side, Transition};
 
 /// Which edition of the gates this is; it stands in every decision.
 pub const GATE_VERSION: &str = "1";
@@ -41,6 +41,7 @@ struct Found {
     command: Option<String>,
     exit_code: Option<i64>,
     excluded: Vec<String>,
+    review: Option<Review>,
 }
 
 #[derive(Clone, Debug)]
@@ -55,7 +56,14 @@ enum Judgement {
 
 impl Found {
     fn new(judgement: Judgement, evidence: impl Into<String>) -> Self {
-        Self { judgement, evidence: evidence.into(), command: None, exit_code: None, excluded: Vec::new() }
+        Self {
+            judgement,
+            evidence: evidence.into(),
+            command: None,
+            exit_code: None,
+            excluded: Vec::new(),
+            review: None,
+        }
     }
 
     fn score(score: u64, below: Reason, evidence: impl Into<String>) -> Self {
@@ -93,7 +101,8 @@ pub async fn evaluate(rule: &GateRule, boundary: Boundary, transition: Transitio
     let started = Instant::now();
     let asked = AssertUnwindSafe(ask(rule, boundary, transition, context)).catch_unwind().await;
     let (tree, found) = asked.unwrap_or_else(|_| (String::new(), Err("the gate stopped in the middle".into())));
-    let Found { judgement, evidence, command, exit_code, excluded } = found.unwrap_or_else(|why| trouble(rule, why));
+    let Found { judgement, evidence, command, exit_code, excluded, review } =
+        found.unwrap_or_else(|why| trouble(rule, why));
     let (verdict, reason, score) = conclude(rule, judgement);
     Outcome {
         verdict,
@@ -105,6 +114,7 @@ pub async fn evaluate(rule: &GateRule, boundary: Boundary, transition: Transitio
         command: command.map(|command| context.redactor.text(&command).into_owned()),
         exit_code,
         excluded,
+        review,
     }
 }
 
@@ -115,7 +125,13 @@ async fn ask(
     transition: Transition,
     context: &GateContext,
 ) -> (String, Result<Found, String>) {
-    let tree = match Tree::look(&context.workspace, &context.base).await {
+    // What is verified is compared with the commit afterwards.
+    let verifies = boundary.phase() == Phase::Verify && boundary.side() == Side::Exit;
+    let looked = match verifies {
+        true => Tree::look_and_keep(&context.workspace, &context.base).await,
+        false => Tree::look(&context.workspace, &context.base).await,
+    };
+    let tree = match looked {
         Ok(tree) => tree,
         Err(why) => return (String::new(), Err(why)),
     };

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Preset;
 use crate::policy::{ApprovalMode, Policy};
+use crate::price::Price;
 use crate::provider::Provider;
 use crate::redact::Redactor;
 use crate::sandbox::Sandbox;
@@ -101,6 +102,8 @@ pub struct Reviewer {
     pub model: String,
     /// The most it may say.
     pub max_output_tokens: u64,
+    /// What it costs, if anybody knows.
+    pub price: Option<Price>,
 }
 
 /// What a gate said earlier.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use r1_protocol::data::GateVerdict;
+use r1_protocol::review::Review;
 
 /// The answer of one gate.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Outcome {
     pub exit_code: Option<i64>,
     /// Of the composite: gates that have no score.
     pub excluded: Vec<String>,
+    /// What a model has used that was asked for it.
+    pub review: Option<Review>,
 }
 
 /// Why a gate says what it says.

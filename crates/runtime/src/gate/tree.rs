@@ -3,14 +3,16 @@
 //! A scratch repository borrows the objects of the one to compare with, so neither the workspace nor its own
 //! repository is touched, and no settings or filters of theirs are heeded.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::context::Base;
+use super::repository::{self, Entries};
 use crate::git::Git;
-use crate::snapshot::OWN_FILES;
+use crate::snapshot::{self, Located, OWN_FILES};
 
 /// A workspace, looked at.
 pub(super) struct Tree {
@@ -43,7 +45,22 @@ pub(super) struct Added {
 impl Tree {
     /// Looks at the workspace as it is now.
     pub(super) async fn look(workspace: &Path, base: &Base) -> Result<Self, String> {
-        let (scratch, base) = Scratch::beside(workspace, base).await?;
+        Self::look_from(Scratch::beside(workspace, base).await?).await
+    }
+
+    /// Looks at it, and keeps what it sees beside the saved workspace that it is compared with, so that the
+    /// files can be told apart later. Without one there is no place for it.
+    pub(super) async fn look_and_keep(workspace: &Path, base: &Base) -> Result<Self, String> {
+        let (mut scratch, base_tree) = Scratch::beside(workspace, base).await?;
+        let Base::Snapshot { snapshots, revision } = base else { return Self::look_from((scratch, base_tree)).await };
+        let repository = snapshots.locate(revision).map_err(|err| err.to_string())?.repository;
+        scratch.objects = Some(repository.join("objects"));
+        let tree = Self::look_from((scratch, base_tree)).await?;
+        snapshot::keep(&repository, &tree.id).await?;
+        Ok(tree)
+    }
+
+    async fn look_from((scratch, base): (Scratch, String)) -> Result<Self, String> {
         let id = scratch.write_tree().await?;
         let changes = scratch.changes(&base, &id).await?;
         Ok(Self { scratch, base, id, changes })
@@ -54,11 +71,21 @@ impl Tree {
         self.scratch.write_tree().await
     }
 
-    /// The tree of the last commit of the workspace's own repository; `None` if it has no repository.
+    /// The tree of the last commit of the workspace's own repository, of the same directory that this tree is
+    /// of; `None` if it has no repository.
     pub(super) async fn committed(&self) -> Option<String> {
-        // Of the same directory that this tree is of.
-        let tree = if self.scratch.prefix.is_empty() { "HEAD:./" } else { "HEAD^{tree}" };
-        Git::new().within(&self.scratch.workspace).args(["rev-parse", "--verify", tree]).run().await.ok()
+        repository::head_tree(&self.scratch.top).await
+    }
+
+    /// The files that differ between the base and another tree that is kept beside it.
+    pub(super) async fn changed_in(&self, tree: &str) -> Result<BTreeSet<String>, String> {
+        let changes = self.scratch.changes(&self.base, tree).await?;
+        Ok(changes.into_iter().map(|change| change.path).collect())
+    }
+
+    /// What a tree that is kept beside the base has at these places.
+    pub(super) async fn entries(&self, tree: &str, paths: &BTreeSet<String>) -> Result<Entries, String> {
+        repository::entries(self.scratch.git(), tree, paths).await
     }
 
     /// What differs, for people and models.
@@ -85,6 +112,8 @@ struct Scratch {
     /// The workspace below it; empty, or with a slash at its end.
     prefix: String,
     directory: TempDir,
+    /// Where objects go, if not into the scratch repository.
+    objects: Option<PathBuf>,
 }
 
 impl Scratch {
@@ -92,12 +121,17 @@ impl Scratch {
     async fn beside(workspace: &Path, base: &Base) -> Result<(Self, String), String> {
         let failed = |err: std::io::Error| format!("cannot make a place to look from: {err}");
         let directory = tempfile::Builder::new().prefix("r1-gate-").tempdir().map_err(failed)?;
-        let mut scratch =
-            Self { workspace: workspace.to_owned(), top: workspace.to_owned(), prefix: String::new(), directory };
+        let mut scratch = Self {
+            workspace: workspace.to_owned(),
+            top: workspace.to_owned(),
+            prefix: String::new(),
+            directory,
+            objects: None,
+        };
         let tree = match base {
             Base::Revision(revision) => scratch.borrow_own(revision).await?,
             Base::Snapshot { snapshots, revision } => {
-                let (repository, tree) = snapshots.locate(revision).map_err(|err| err.to_string())?;
+                let Located { repository, tree, .. } = snapshots.locate(revision).map_err(|err| err.to_string())?;
                 scratch.init("sha1").await?;
                 scratch.borrow(&repository.join("objects"), &repository.join("index"), None).map_err(failed)?;
                 Some(tree)
@@ -206,11 +240,15 @@ impl Scratch {
     }
 
     fn git(&self) -> Git {
-        Git::new()
+        let git = Git::new()
             .env("GIT_DIR", &self.repository())
             .env("GIT_WORK_TREE", &self.top)
             .env("GIT_INDEX_FILE", &self.index())
-            .within(&self.top)
+            .within(&self.top);
+        match &self.objects {
+            Some(objects) => git.env("GIT_OBJECT_DIRECTORY", objects),
+            None => git,
+        }
     }
 
     fn repository(&self) -> PathBuf {

@@ -9,6 +9,7 @@ use r1_protocol::data::{
     RunHandedOver, RunReleased, RunStarted, SessionInterrupted, TaskUpdated, ToolEditApplied, ToolFileWriteApplied,
     UserAttachment,
 };
+use r1_protocol::review::GATE_EVIDENCE;
 
 use crate::control::prune::context_of;
 use crate::control::redact::pairing_ids;
@@ -171,6 +172,11 @@ fn matters(kind: Kind, payload: &[u8]) -> bool {
         | Kind::RunResumed
         | Kind::TurnFailed => true,
         Kind::Typed => projection::typed_name(payload).is_some_and(|name| FOLDED.contains(&name)),
-        Kind::ReasoningEmitted | Kind::SideEffectRecorded | Kind::ContextTruncated | Kind::Other(_) => false,
+        // The name is the first thing that it says.
+        Kind::SideEffectRecorded => {
+            let beginning = &payload[..payload.len().min(2 * GATE_EVIDENCE.len())];
+            beginning.windows(GATE_EVIDENCE.len()).any(|bytes| bytes == GATE_EVIDENCE.as_bytes())
+        }
+        Kind::ReasoningEmitted | Kind::ContextTruncated | Kind::Other(_) => false,
     }
 }

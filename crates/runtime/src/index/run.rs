@@ -7,6 +7,7 @@ use r1_event::side_record::RunContext;
 use r1_event::{Payload, RunId, Seq, UnixNanos, Version};
 use r1_protocol::api::{ForkedFrom, Run, RunError, RunStatus};
 use r1_protocol::data::{CostTick, EventData, Object, PolicyModelRewrote, RunStarted, Time};
+use r1_protocol::review::Review;
 use r1_protocol::{id, json};
 use serde::{Deserialize, Serialize};
 
@@ -227,6 +228,13 @@ impl RunEntry {
         let run = &mut self.run;
         match payload {
             Payload::AssistantMessageCompleted(message) => turn(run, message),
+            Payload::SideEffectRecorded(effect) => {
+                if let Some(review) = Review::of(effect) {
+                    run.input_tokens += review.read_tokens();
+                    run.output_tokens += review.output_tokens;
+                    run.cost_micros_usd += review.cost_micros_usd;
+                }
+            }
             Payload::ToolCallScheduled(call) if call.attempt <= 1 => run.tool_calls += 1,
             Payload::RunCompleted(done) => total(run, done),
             Payload::RunFailed(failed) => {
@@ -266,7 +274,6 @@ impl RunEntry {
             | Payload::ToolCallScheduled(_)
             | Payload::ToolCallCompleted(_)
             | Payload::ToolCallFailed(_)
-            | Payload::SideEffectRecorded(_)
             | Payload::BudgetExceeded(_)
             | Payload::ContextTruncated(_)
             | Payload::RunCancelled(_)

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_confirmed_does_not_count() {
+    fn stoke_27_what_nobody_confirmed_does_not_count() {
         let mut wizard = Wizard::default();
         wizard.propose(question("skill.when"), "always", 400, false).unwrap();
         assert_eq!(wizard.open().count(), 9);

@@ -1,9 +1,10 @@
 //! Worker processes that are killed or stopped at any moment: every run still ends, nothing is done twice,
-//! and nobody writes to a run that another one has.
+//! and nobody writes to a run that another one has. Nor does the log of receipts lose or repeat anything.
 
 mod after;
 mod child;
 mod house;
+mod instance_log;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -3,4 +3,5 @@
 mod machine;
 mod people;
 mod playing;
+mod reviewing;
 pub(crate) mod support;

@@ -159,7 +159,7 @@ fn reviewer(given: &str, config: &Config) -> Result<Reviewer, CliError> {
     })?;
     let spec = config.provider(name)?;
     let provider = provider::open(&spec, &environment::variable)?;
-    Ok(Reviewer { provider, model: model.to_owned(), max_output_tokens: config.run.max_output_tokens })
+    Ok(Reviewer { provider, model: model.to_owned(), max_output_tokens: config.run.max_output_tokens, price: None })
 }
 
 /// Lines of evidence that are shown of a gate that does not allow.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{READS, Steered, command, project};
+use super::{READS, Steered, WAITS, command, project, until_it_waits};
 use crate::support::Sandbox;
 
 const FLAGS: [&[&str]; 3] = [
@@ -37,13 +37,13 @@ fn stoke_02_live_afterwards_and_exported_a_run_has_the_same_lines() {
 
 #[test]
 fn stoke_02_a_run_that_goes_on_in_another_process_keeps_its_lines_and_its_trace() {
-    let slow = READS.replace("text: It says hello.", "{ text: It says hello., chunk_chars: 1, delay_ms: 100 }");
-    let sandbox = project(&slow);
-    let mut steered = Steered::start(&sandbox, &["look"]);
+    let sandbox = project(WAITS);
+    let mut steered = Steered::start(&sandbox, &["look", "--approve", "full"]);
     let mut before = vec![steered.next().unwrap()];
     while before.last().unwrap()["type"] != "user" {
         before.push(steered.next().unwrap());
     }
+    until_it_waits(&sandbox);
     steered.signal("-KILL");
     assert!(!steered.stop_reading().wait().unwrap().success());
     sandbox.ok(&["resume", "last", "--json"]);

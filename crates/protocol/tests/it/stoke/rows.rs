@@ -91,6 +91,15 @@ fn stoke_01_the_session_of_a_mission_is_told_by_the_mission() {
 }
 
 #[test]
+fn stoke_01_the_title_of_a_session_is_the_goal_cut_to_120_characters() {
+    let goal = "é".repeat(121);
+    let started = RunStarted { goal: goal.clone(), ..story::started() };
+    let lines = projected(&log([Payload::RunStarted(Box::new(started))]), Options::default());
+    let start = lines.iter().flatten().map(value).find(|line| line["type"] == "stoke.session.start").unwrap();
+    assert_eq!(start["title"].as_str(), goal.strip_suffix('é'));
+}
+
+#[test]
 fn stoke_01_the_lines_of_a_child_name_the_call_that_started_it() {
     let options = Options { parent_call: Some("c9".into()), ..everything() };
     for line in projected(&story_that_ends(completed()), options).iter().flatten() {

@@ -26,6 +26,8 @@ pub struct Standing {
     pub placed: Placed,
     /// The end of what it saw.
     pub excerpt: String,
+    /// Whether a model was asked and has been paid, and what the gate makes of its answer is to come.
+    pub(super) is_paid: bool,
     /// What it said, once it did.
     pub decided: Option<Decided>,
     /// What a person was asked about it.
@@ -85,7 +87,8 @@ impl Attempt {
             gate_id::REVIEW => 1,
             _ => 0,
         });
-        let standing = |placed| Standing { placed, excerpt: String::new(), decided: None, question: None };
+        let standing =
+            |placed| Standing { placed, excerpt: String::new(), is_paid: false, decided: None, question: None };
         Self { transition, round, standing: required.into_iter().map(standing).collect(), answer: None }
     }
 

@@ -16,7 +16,8 @@ impl Phases {
             Phase::Start | Phase::Plan => PLAN,
             Phase::Execute => EXECUTE,
             Phase::Verify => VERIFY,
-            Phase::Commit | Phase::End if plan.is_git => COMMIT,
+            Phase::Commit | Phase::End if plan.is_git && plan.commits_own_changes => COMMIT,
+            Phase::Commit | Phase::End if plan.is_git => COMMIT_ALL,
             Phase::Commit | Phase::End => NOTHING_TO_COMMIT,
         });
         if !plan.criteria.is_empty() && matches!(self.phase, Phase::Plan | Phase::Verify) {
@@ -89,6 +90,12 @@ EXECUTE
 ```";
 
 const COMMIT: &str = "\
+Phase COMMIT. Commit with the git tool what you changed, exactly as it was verified, and change nothing any more. Leave \
+alone what was there before and you did not change, even if it is not committed. Then answer in a few sentences: what \
+was wrong, what you did, how you know it works.";
+
+/// What tasks were told before their own changes sufficed; their logs must give the same words again.
+const COMMIT_ALL: &str = "\
 Phase COMMIT. Commit with the git tool exactly what was verified: no other files, and no further changes. Then answer \
 in a few sentences: what was wrong, what you did, how you know it works.";
 

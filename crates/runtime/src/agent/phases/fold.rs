@@ -4,6 +4,7 @@ use r1_event::payload::{self, SideEffectRecorded, Typed};
 use r1_event::{Digest, Payload};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
+use r1_protocol::review::Review;
 use r1_receipt::NodeId;
 use serde_json::Value;
 
@@ -39,9 +40,16 @@ impl RunState {
         match payload {
             Payload::UserMessageAppended(message) if message.by.as_deref() == Some("system") => phases.briefed(),
             Payload::AssistantMessageCompleted(message) => phases.heard(message),
-            Payload::SideEffectRecorded(effect) if effect.name == crate::agent::GATE_EVIDENCE => phases.saw(effect),
+            Payload::SideEffectRecorded(effect) if effect.name == crate::agent::GATE_EVIDENCE => {
+                if let Some(review) = phases.saw(effect) {
+                    self.spent.review(&review);
+                }
+            }
             Payload::Typed(typed) => match typed.r#type.as_str() {
-                data::GateDecision::TYPE => phases.decided(typed, node),
+                data::GateDecision::TYPE => {
+                    let is_paid = phases.decided(typed, node).unwrap_or(false);
+                    self.ticked &= !is_paid;
+                }
                 data::GateOverride::TYPE => phases.overridden(typed),
                 data::PhaseTransition::TYPE => phases.went_on(),
                 data::PhaseTransitionRefused::TYPE => phases.refused(&plan.preset),
@@ -109,29 +117,30 @@ impl Phases {
         }
     }
 
-    /// The end of what a gate saw, told before its decision.
-    fn saw(&mut self, effect: &SideEffectRecorded) {
+    /// The end of what a gate saw, told before its decision; and what a model has used that was asked for it.
+    fn saw(&mut self, effect: &SideEffectRecorded) -> Option<Review> {
         let value = json::from_raw(&effect.value);
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
-        let Some(attempt) = self.attempt.as_mut().filter(|open| Some(open.round) == value["round"].as_u64()) else {
-            return;
-        };
-        if let Some(standing) = attempt.standing.iter_mut().find(|standing| standing.placed.to_string() == text("gate"))
-        {
-            text("excerpt").clone_into(&mut standing.excerpt);
-        }
+        let attempt = self.attempt.as_mut().filter(|open| Some(open.round) == value["round"].as_u64())?;
+        let mut standing = attempt.standing.iter_mut();
+        let standing = standing.find(|standing| standing.placed.to_string() == text("gate"))?;
+        text("excerpt").clone_into(&mut standing.excerpt);
+        let review = Review::of(effect);
+        standing.is_paid = review.is_some();
+        review
     }
 
-    fn decided(&mut self, typed: &Typed, node: Option<NodeId>) {
-        let (Some(decision), Some(node)) = (data::GateDecision::read(typed), node) else { return };
-        let Some(boundary) = boundary(&decision) else { return };
+    /// Takes what a gate says, and whether a model was paid for that.
+    fn decided(&mut self, typed: &Typed, node: Option<NodeId>) -> Option<bool> {
+        let (decision, node) = (data::GateDecision::read(typed)?, node?);
+        let boundary = boundary(&decision)?;
         let is_open = |attempt: &&mut super::Attempt| {
             attempt.round == decision.round && attempt.transition.to_string() == decision.transition
         };
         let attempt = self.attempt.as_mut().filter(is_open);
         let standing = attempt.and_then(|attempt| attempt.find_mut(boundary, &decision.gate_id));
         // What a gate says once counts: an answer to nobody's question does not.
-        let Some(standing) = standing.filter(|standing| standing.decided.is_none()) else { return };
+        let standing = standing.filter(|standing| standing.decided.is_none())?;
         self.earlier.push(Earlier {
             gate_id: decision.gate_id.clone(),
             score: decision.score,
@@ -147,6 +156,7 @@ impl Phases {
             inputs_hash: decision.inputs_hash,
             overridden: false,
         });
+        Some(std::mem::take(&mut standing.is_paid))
     }
 
     fn overridden(&mut self, typed: &Typed) {

@@ -8,7 +8,7 @@ use super::attempt::Answer;
 use super::brief::objection;
 use super::{Attempt, Decided, PhasePlan, Phases, Standing};
 use crate::agent::state::RunState;
-use crate::gate::Phase;
+use crate::gate::{Phase, gate_id};
 use crate::policy::subject_hash;
 
 /// Whose turn it is.
@@ -51,8 +51,15 @@ impl RunState {
         if attempt.answer.is_some() {
             return Next::write(self.close(attempt));
         }
-        if attempt.undecided().is_some() {
-            return Next::Wait;
+        if let Some(standing) = attempt.undecided() {
+            let asks_a_model = standing.placed.gate_id == gate_id::REVIEW;
+            let needs_room = plan.reviewer.as_ref().is_some_and(|reviewer| reviewer.needs_room);
+            return match self.review_allowance() {
+                Err(overrun) if asks_a_model && needs_room => {
+                    Next::write(self.budget_exceeded_event(overrun, "pre_call"))
+                }
+                Ok(_) | Err(_) => Next::Wait,
+            };
         }
         if attempt.passes() {
             return Next::write(self.transition(phases, plan, attempt));

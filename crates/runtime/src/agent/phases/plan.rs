@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Preset;
+use crate::price::Price;
 use crate::provider::ProviderSpec;
 
 /// How a task goes through its phases. It stands in the run's first event, so whoever edits the file that it
@@ -19,6 +20,10 @@ pub struct PhasePlan {
     pub criteria: Vec<String>,
     /// Whether the workspace is a git repository, so that there is something to commit to.
     pub is_git: bool,
+    /// Whether files that the task did not change may stay uncommitted. Of old, all had to be committed, and
+    /// that is what the model was told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub commits_own_changes: bool,
 }
 
 /// A model that reviews.
@@ -28,4 +33,10 @@ pub struct ReviewerSpec {
     pub provider: ProviderSpec,
     /// Its name there.
     pub model: String,
+    /// What it costs, if anybody knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Price>,
+    /// Whether there must be room in the budget before it is asked. Of old, that was not looked at.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_room: bool,
 }

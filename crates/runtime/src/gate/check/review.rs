@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use r1_protocol::review::Review;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -48,16 +49,43 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
         () = context.cancel.cancelled() => return Err("the review was stopped".into()),
     };
     let answer = answer.map_err(|_| "the reviewer took too long".to_owned())??;
-    let said = format!(
-        "reviewed by {} ({reviews}); written by {} ({author})\n{answer}\n",
-        reviewer.model, context.author.model
-    );
+    let review = used(reviewer, &answer);
+    // Whatever the answer is good for, it was paid for.
+    let judged = judge(question, &answer, [author, reviews]).await;
+    let found = judged.unwrap_or_else(|why| Found::escalate(Reason::GateError, why));
+    Ok(Found { review: Some(review), ..found })
+}
+
+async fn judge(question: &Question<'_>, answer: &ModelResponse, [author, reviews]: [&str; 2]) -> Result<Found, String> {
+    let context = question.context;
+    let model = context.reviewer.as_ref().map_or("", |reviewer| &reviewer.model);
+    let answer = text_of(answer)?;
+    let said = format!("reviewed by {} ({reviews}); written by {} ({author})\n{answer}\n", model, context.author.model);
     if question.tree.id_now().await? != question.tree.id {
         let why = format!("the files changed while they were reviewed\n{said}");
         return Ok(Found::block(Reason::TreeChanged, why));
     }
     let score = score(&answer).ok_or_else(|| format!("the review has no score from 0 to 1000\n{said}"))?;
     Ok(Found::score(score, Reason::BelowThreshold, said))
+}
+
+/// What the answer has used.
+fn used(reviewer: &Reviewer, answer: &ModelResponse) -> Review {
+    let (cost_micros_usd, cost_source) = match (answer.cost_micros_usd, &reviewer.price) {
+        (Some(micros), _) => (micros, "provider"),
+        (None, Some(price)) => (price.cost(&answer.usage), "price_book"),
+        (None, None) => (0, "unknown"),
+    };
+    Review {
+        provider: reviewer.provider.id().to_owned(),
+        model: reviewer.model.clone(),
+        input_tokens: answer.usage.input_tokens,
+        output_tokens: answer.usage.output_tokens,
+        cache_read_tokens: answer.usage.cache_read_tokens,
+        cache_write_tokens: answer.usage.cache_write_tokens,
+        cost_micros_usd,
+        cost_source: cost_source.into(),
+    }
 }
 
 async fn prompt(question: &Question<'_>) -> Result<String, String> {
@@ -84,7 +112,7 @@ fn beginning(text: &str, most: usize) -> String {
     format!("{}\n[cut: {} bytes more]", &text[..end], text.len() - end)
 }
 
-async fn ask(reviewer: &Reviewer, prompt: String) -> Result<String, String> {
+async fn ask(reviewer: &Reviewer, prompt: String) -> Result<ModelResponse, String> {
     let messages = Arc::new(vec![Message { role: Role::User, blocks: vec![Block::Text(prompt)] }]);
     let mut attempt = 1;
     loop {
@@ -104,7 +132,7 @@ async fn ask(reviewer: &Reviewer, prompt: String) -> Result<String, String> {
         let call = reviewer.provider.call(request, deltas);
         let (answer, ()) = tokio::join!(call, async { while pieces.recv().await.is_some() {} });
         match answer {
-            Ok(response) => return text_of(&response),
+            Ok(response) => return Ok(response),
             Err(err) if err.kind.is_retriable() && attempt < ATTEMPTS => {
                 tokio::time::sleep(err.retry_after.unwrap_or(Duration::from_millis(500 * attempt))).await;
                 attempt += 1;

@@ -1,16 +1,16 @@
 //! Are only those files changed that may be?
 
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
-
-use super::{Found, Judgement, Question, inputs_hash, share};
+use super::{Found, Judgement, Question, committed, share};
 use crate::gate::outcome::Reason;
+use crate::gate::pattern::{matcher, matches};
 use crate::gate::phase::{Boundary, Phase, Side};
+use crate::gate::start::Start;
 
 pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let context = question.context;
     let mut evidence = String::new();
     if is(question.boundary, Phase::Commit) {
-        match committed_as_verified(question).await? {
+        match committed::check(question).await? {
             Ok(said) => evidence.push_str(&said),
             Err(why) => return Ok(Found::block(Reason::TreeChanged, why)),
         }
@@ -22,8 +22,14 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     let scope = &context.preset.scope;
     let protected = matcher(&scope.protected)?;
     let touched: Vec<_> = paths.iter().filter(|path| matches(&protected, path)).collect();
-    if !touched.is_empty() {
+    let mut unseen = match is(question.boundary, Phase::Plan) {
+        true => Vec::new(),
+        false => changed_beside_git(question).await?,
+    };
+    unseen.retain(|path| !touched.contains(&path));
+    if !touched.is_empty() || !unseen.is_empty() {
         touched.iter().for_each(|path| evidence.push_str(&format!("protected: {path}\n")));
+        unseen.iter().for_each(|path| evidence.push_str(&format!("protected, though git does not see it: {path}\n")));
         return Ok(Found::block(Reason::ProtectedPath, evidence));
     }
     // Without a list of the preset's own, what the plan declared is the list.
@@ -40,46 +46,17 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
     Ok(Found::score(score, Reason::OutOfScope, evidence))
 }
 
-/// Why a pattern cannot be used.
-pub(in crate::gate) fn pattern_error(pattern: &str) -> Option<String> {
-    matcher(&[pattern.to_owned()]).err()
+/// Protected files that changed since the task began, whether git sees them or not.
+async fn changed_beside_git(question: &Question<'_>) -> Result<Vec<String>, String> {
+    let context = question.context;
+    match Start::of(&context.base).await.and_then(|start| start.protected) {
+        Some(before) => before.changed(&context.workspace, &context.preset.scope.protected).await,
+        None => Ok(Vec::new()),
+    }
 }
 
 fn is(boundary: Boundary, phase: Phase) -> bool {
     boundary.phase() == phase && boundary.side() == Side::Exit
-}
-
-/// Whether the last commit holds what was verified; a directory without commits must still hold it itself.
-async fn committed_as_verified(question: &Question<'_>) -> Result<Result<String, String>, String> {
-    let context = question.context;
-    let Some(verified) = &context.verified else {
-        return Err("nothing says which tree was verified".into());
-    };
-    let rule = context.preset.rule(&verified.gate_id);
-    let rule = rule.ok_or_else(|| format!("the preset has no gate `{}` that verified anything", verified.gate_id))?;
-    let (tree, where_from) = match question.tree.committed().await {
-        Some(tree) => (tree, "the last commit holds"),
-        None => (question.tree.id.clone(), "the workspace holds"),
-    };
-    Ok(if inputs_hash(&rule, context, &tree) == verified.inputs_hash {
-        Ok(format!("{where_from} the verified tree {tree}\n"))
-    } else {
-        let advice = "commit everything that was verified, and nothing else";
-        Err(format!("{where_from} {tree}, which is not the verified tree; {advice}\n"))
-    })
-}
-
-fn matcher(patterns: &[String]) -> Result<Gitignore, String> {
-    let mut builder = GitignoreBuilder::new("");
-    for pattern in patterns {
-        builder.add_line(None, pattern).map_err(|err| format!("`{pattern}` is no pattern: {err}"))?;
-    }
-    builder.build().map_err(|err| err.to_string())
-}
-
-fn matches(patterns: &Gitignore, path: &str) -> bool {
-    // An absolute path, or one that leaves the workspace, is in no list; the matcher takes relative ones only.
-    !path.starts_with('/') && patterns.matched_path_or_any_parents(path, false).is_ignore()
 }
 
 /// Patterns that mean these files and no others.
@@ -95,16 +72,6 @@ fn exactly(paths: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns_are_those_of_gitignore() {
-        let protects = |pattern: &str, path: &str| matches(&matcher(&[pattern.to_owned()]).unwrap(), path);
-        assert!(protects(".stoke/", ".stoke/gates.yaml"));
-        assert!(protects(".env*", ".env.local") && protects(".env*", "app/.env"));
-        assert!(protects("CLAUDE.md", "CLAUDE.md") && !protects("CLAUDE.md", "docs/CLAUDE.md.txt"));
-        assert!(protects("src/**", "src/a/b.rs") && protects("/src", "src/a.rs") && !protects("/src", "lib/src/a.rs"));
-        assert!(pattern_error("src/[b-a]").is_some() && pattern_error("src/").is_none());
-    }
 
     #[test]
     fn a_declared_file_is_itself_only() {

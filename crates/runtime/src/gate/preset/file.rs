@@ -161,7 +161,7 @@ impl ScopePart {
         let protected = self.protected.unwrap_or_else(builtin::protected);
         let scope = Scope { allow: self.allow, protected };
         for pattern in scope.allow.iter().chain(&scope.protected) {
-            crate::gate::check::pattern_error(pattern).map_or(Ok(()), |why| Err(format!("`scope`: {why}")))?;
+            crate::gate::pattern::pattern_error(pattern).map_or(Ok(()), |why| Err(format!("`scope`: {why}")))?;
         }
         Ok(scope)
     }

@@ -68,6 +68,21 @@ async fn stoke_23_tests_count_what_ran_and_what_passed() {
 }
 
 #[tokio::test]
+async fn stoke_23_a_criterion_that_crashes_or_hangs_is_not_met() {
+    for crashes in ["kill -9 $$", "no-such-program-anywhere"] {
+        let mut project = Project::new().await;
+        project.criterion("true").criterion(crashes);
+        let outcome = project.outcome(gate_id::TESTS, None).await;
+        assert_eq!((said(&outcome), outcome.score), ("block below_threshold".into(), Some(500)), "{crashes}");
+        assert!(outcome.evidence.contains("ac-2: not met"), "{}", outcome.evidence);
+    }
+    let mut project = Project::new().await;
+    project.criterion("true").criterion("sleep 1000");
+    let rule = GateRule { timeout_ms: 300, ..project.rule(gate_id::TESTS, None) };
+    assert_eq!(said(&project.ask(&rule, "VERIFY.exit", "VERIFY>COMMIT").await), "block timeout");
+}
+
+#[tokio::test]
 async fn stoke_23_lint_counts_changed_files_without_findings() {
     let project = Project::new().await;
     assert_eq!(project.said(gate_id::LINT, None).await, "escalate not_configured");
@@ -255,6 +270,13 @@ async fn stoke_24_the_composite_is_a_weighted_mean_rounded_down() {
     let below = project.outcome(gate_id::COMPOSITE, None).await;
     assert_eq!((said(&below), below.score), ("block composite_below".into(), Some(799)));
     assert_eq!(below.excluded, ["lint", "review", "scope", "syntax"]);
+
+    // (2 × 800 + 799) / 3 is 799⅔, and that is below 800.
+    project.context.earlier.clear();
+    project.earlier("tests", Some(800));
+    project.earlier("lint", Some(799));
+    let almost = project.outcome(gate_id::COMPOSITE, None).await;
+    assert_eq!((said(&almost), almost.score), ("block composite_below".into(), Some(799)));
 }
 
 #[tokio::test]

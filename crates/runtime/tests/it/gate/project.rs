@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use r1_runtime::gate::{
     Base, Boundary, Criterion, Earlier, GateContext, GateRule, ModelName, Outcome, Preset, Reviewer, Rules, Transition,
-    evaluate, gate_id,
+    Verified, evaluate, gate_id, save_start,
 };
 use r1_runtime::provider::{Scenario, Scripted};
 use r1_runtime::redact::Redactor;
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode};
+use r1_runtime::snapshot::Snapshots;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 pub(super) struct Project {
     pub(super) dir: TempDir,
+    home: TempDir,
     pub(super) context: GateContext,
 }
 
@@ -49,7 +51,31 @@ impl Project {
             verified: None,
             cancel: CancellationToken::new(),
         };
-        Self { dir, context }
+        Self { dir, home: TempDir::new().unwrap(), context }
+    }
+
+    /// A task begins: gates compare with the files as they are now.
+    pub(super) async fn begin_task(&mut self) {
+        let snapshots = Snapshots::at(self.home.path().join("snapshots"));
+        let revision = save_start(&snapshots, &self.context.workspace, &self.context.preset).await.unwrap();
+        self.context.base = Base::Snapshot { snapshots, revision };
+    }
+
+    /// The tests gate looks at the files, and the task goes on to its commit.
+    pub(super) async fn verify(&mut self) {
+        let tests = self.context.preset.rule(gate_id::TESTS).unwrap();
+        let looked = self.ask(&tests, "VERIFY.exit", "VERIFY>COMMIT").await;
+        self.context.verified = Some(Verified { gate_id: gate_id::TESTS.into(), inputs_hash: looked.inputs_hash });
+    }
+
+    /// What the scope gate says at the end.
+    pub(super) async fn at_the_end(&self) -> Outcome {
+        self.ask(&self.rule(gate_id::SCOPE, None), "COMMIT.exit", "COMMIT>END").await
+    }
+
+    pub(super) fn git(&self, args: &[&str]) -> &Self {
+        git(self.dir.path(), args);
+        self
     }
 
     pub(super) fn write(&self, path: &str, text: &str) -> &Self {
@@ -97,7 +123,7 @@ impl Project {
     pub(super) fn reviewer(&mut self, model: &str, scenario: &str) {
         let scenario = Arc::new(Scenario::parse(scenario).unwrap());
         let provider = Arc::new(Scripted::new("scripted", scenario));
-        self.context.reviewer = Some(Reviewer { provider, model: model.into(), max_output_tokens: 1000 });
+        self.context.reviewer = Some(Reviewer { provider, model: model.into(), max_output_tokens: 1000, price: None });
     }
 
     pub(super) fn earlier(&mut self, gate_id: &str, score: Option<u64>) {

@@ -61,6 +61,8 @@ async fn stoke_23_no_answer_and_no_score_are_no_pass() {
         project.reviewer("gpt-5", answer);
         let outcome = project.outcome(gate_id::REVIEW, None).await;
         assert_eq!((said(&outcome), outcome.score), ("escalate gate_error".into(), None), "{answer}");
+        let came = !answer.contains("failures") && answer != "turns: []";
+        assert_eq!(outcome.review.is_some(), came, "an answer that came was paid for: {answer}");
     }
     project.reviewer("gpt-5", "turns: [{text: '{\"score\": 1000}', delay_ms: 60000}]");
     let hasty = GateRule { timeout_ms: 50, ..project.rule(gate_id::REVIEW, None) };

@@ -65,7 +65,13 @@ struct Machine {
 impl Machine {
     fn new() -> Self {
         let preset = preset(ALL_GATES);
-        let phases = PhasePlan { preset: preset.clone(), reviewer: None, criteria: Vec::new(), is_git: true };
+        let phases = PhasePlan {
+            preset: preset.clone(),
+            reviewer: None,
+            criteria: Vec::new(),
+            is_git: true,
+            commits_own_changes: true,
+        };
         let spec = RunSpec { phases: Some(phases), max_turns: 1000, ..RunSpec::default() };
         let started = Payload::RunStarted(Box::new(RunStarted {
             schema_version: 2,
@@ -212,7 +218,7 @@ impl Machine {
     /// What a verifier says that knows nothing of the loop.
     fn verdict(&self) -> String {
         let mut builder = Builder::new(&[], Notes::default());
-        self.log.records().iter().for_each(|record| builder.push(record));
+        builder.extend(self.log.records());
         let key = SecretKey::from_seed([7; 32]);
         let receipt = builder.sign(&key, Withhold::default()).unwrap();
         let keys = [KnownKey::bare(*key.public().as_bytes())];

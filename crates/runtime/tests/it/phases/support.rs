@@ -33,7 +33,8 @@ pub(super) fn preset(yaml: &str) -> Preset {
 /// A task that goes through phases.
 pub(crate) fn phased(stage: &Stage, preset: Preset, scenario: &str) -> NewRun {
     let mut new = stage.new_run(scenario);
-    new.spec.phases = Some(PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false });
+    new.spec.phases =
+        Some(PhasePlan { preset, reviewer: None, criteria: Vec::new(), is_git: false, commits_own_changes: true });
     new
 }
 
