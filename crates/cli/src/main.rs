@@ -12,6 +12,7 @@ mod follow;
 mod keyboard;
 mod lines;
 mod output;
+mod output_file;
 mod presence;
 mod progress;
 mod remote;

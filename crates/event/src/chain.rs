@@ -18,6 +18,7 @@ use crate::payload::{self, Payload, UnfitPayload};
 use crate::projection;
 use crate::record::{Record, Version};
 use crate::seal::Statement;
+use crate::side_record::{Prune, SideRecord};
 use crate::v1;
 
 /// Where a run's log stands: all that is needed to append to it, in O(log n) memory.
@@ -44,6 +45,15 @@ impl Chain {
     pub fn empty(run: RunId, version: Version) -> Self {
         let (tree, v1_tree) = (Frontier::default(), v1::merkle::Tree::default());
         Self { run, version, head: None, tree, v1_tree, terminal: None }
+    }
+
+    /// The log of a run whose first events were pruned, as it stood at the cut. `None` if the record does not fit
+    /// together, or is of a format whose logs are not pruned.
+    #[must_use]
+    pub fn behind(prune: &Prune) -> Option<Self> {
+        let tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone())?;
+        let chain = Self { head: Some(prune.last_hash), tree, ..Self::new(prune.run_id.clone()) };
+        (prune.version == chain.version).then_some(chain)
     }
 
     /// The run.
@@ -256,6 +266,28 @@ pub struct Batch {
     blobs: Vec<(Seq, Digest)>,
     settled: Vec<String>,
     note: Option<Note>,
+    origin: Option<Origin>,
+}
+
+/// How a run begins in a store that never had its first events: behind those that were pruned elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Origin {
+    through: Seq,
+    beside: Vec<SideRecord>,
+}
+
+impl Origin {
+    /// The last event that is gone.
+    #[must_use]
+    pub const fn through(&self) -> Seq {
+        self.through
+    }
+
+    /// What stands beside the log, in order, up to the prune record that the run begins behind.
+    #[must_use]
+    pub fn beside(&self) -> &[SideRecord] {
+        &self.beside
+    }
 }
 
 /// What whoever asked for a batch keeps of it: stored together with the events, or not at all.
@@ -286,7 +318,24 @@ impl Batch {
             blobs: Vec::new(),
             settled: Vec::new(),
             note: None,
+            origin: None,
         }
+    }
+
+    /// An empty batch that begins a run behind events that were pruned elsewhere. A store takes it where it has
+    /// nothing of the run, and keeps `beside` with it: what stands beside the log up to the last prune record,
+    /// which says where the run begins. `None` if there is no such record, or it does not fit together.
+    #[must_use]
+    pub fn behind(beside: &[SideRecord]) -> Option<Self> {
+        let is_prune = |record: &SideRecord| matches!(record, SideRecord::Prune(_));
+        let beside = &beside[..=beside.iter().rposition(is_prune)?];
+        let Some(SideRecord::Prune(prune)) = beside.last() else { return None };
+        let chain = Chain::behind(prune)?;
+        if beside.iter().any(|record| record.run_id().is_some_and(|run| run != chain.run.as_str())) {
+            return None;
+        }
+        let origin = Origin { through: prune.through, beside: beside.to_vec() };
+        Some(Self { origin: Some(origin), ..Self::new(&chain) })
     }
 
     /// Adds an event of a v2 run and returns its seq.
@@ -384,6 +433,12 @@ impl Batch {
     #[must_use]
     pub const fn noted(&self) -> Option<&Note> {
         self.note.as_ref()
+    }
+
+    /// What the run begins behind, if this batch begins it there.
+    #[must_use]
+    pub const fn origin(&self) -> Option<&Origin> {
+        self.origin.as_ref()
     }
 
     /// Where this batch begins.

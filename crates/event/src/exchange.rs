@@ -6,8 +6,8 @@
 //!
 //! - `cborseq`: an RFC 8742 sequence; v2 events as `[header, payload]`, v1 events as their envelope,
 //!   side records as maps with the text key `record`;
-//! - `ndjson`: the same items as one JSON object per line, bytes in base64, and beside them what the
-//!   event says in plain JSON, for people; reading looks at the bytes only;
+//! - `ndjson`: the same items as one JSON object per line, bytes in base64, and beside them, if the writer
+//!   knows it, what the event says in plain JSON, for people; reading looks at the bytes only;
 //! - `json`: one array of those objects.
 
 mod cborseq;
@@ -54,15 +54,20 @@ pub enum Format {
 }
 
 impl Format {
-    /// The largest item a reader takes: the largest payload, and room for what is around it.
-    #[must_use]
-    pub const fn max_item(self) -> usize {
-        match self {
-            Self::Cborseq => MAX_PAYLOAD + (64 << 10),
-            // Base64 of the payload, and its text once more, where every character may be escaped.
-            Self::Ndjson | Self::Json => 8 * MAX_PAYLOAD,
-        }
-    }
+    /// The largest item a reader gathers.
+    ///
+    /// Far more than a v2 payload may have: Starling sets no limit, and a log that can be read can be judged. It is
+    /// also enough for base64 of such a payload and its text once more, where every character may be escaped.
+    pub const MAX_ITEM: usize = 8 * MAX_PAYLOAD;
+}
+
+/// What an event says in the words of the event protocol: for people, and not read back.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// Its type.
+    pub type_name: &'a str,
+    /// What it says.
+    pub data: &'a serde_json::Map<String, serde_json::Value>,
 }
 
 impl fmt::Display for Format {
@@ -107,17 +112,31 @@ impl Encoder {
         Self { format, items: 0 }
     }
 
+    /// Whether the format has room for what events say in plain words.
+    #[must_use]
+    pub const fn is_for_people(&self) -> bool {
+        match self.format {
+            Format::Cborseq => false,
+            Format::Ndjson | Format::Json => true,
+        }
+    }
+
     /// Appends one item.
     pub fn item(&mut self, item: &Item, out: &mut Vec<u8>) {
+        self.item_shown(item, None, out);
+    }
+
+    /// Appends one item and, where the format has room for it, what the event says.
+    pub fn item_shown(&mut self, item: &Item, shown: Option<Shown<'_>>, out: &mut Vec<u8>) {
         match self.format {
             Format::Cborseq => cborseq::write(item, out),
             Format::Ndjson => {
-                json::write(item, out);
+                json::write(item, shown, out);
                 out.push(b'\n');
             }
             Format::Json => {
                 out.extend_from_slice(if self.items == 0 { b"[\n" } else { b",\n" });
-                json::write(item, out);
+                json::write(item, shown, out);
             }
         }
         self.items += 1;

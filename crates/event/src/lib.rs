@@ -26,7 +26,7 @@ pub mod side_record;
 pub mod v1;
 pub mod validate;
 
-pub use chain::{Batch, Chain, ChainError, Note, Position};
+pub use chain::{Batch, Chain, ChainError, Note, Origin, Position};
 pub use finding::{Finding, Verdict};
 pub use header::Header;
 pub use id::{Digest, RunId, Seq, UnixNanos};

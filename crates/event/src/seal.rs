@@ -1,7 +1,10 @@
 //! Signatures over a log: a seal over a finished run, a checkpoint over an open one.
 
+mod key;
+
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 
+pub use self::key::{Revoked, SealKey, Standing};
 use crate::id::{Digest, RunId};
 use crate::key::KeyId;
 

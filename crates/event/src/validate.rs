@@ -35,13 +35,12 @@ mod vouchers;
 
 use std::collections::HashMap;
 
-use ed25519_dalek::VerifyingKey;
-
 pub use self::erasures::Redaction;
 use self::facts::Examined;
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
 use crate::id::Seq;
 use crate::record::{Record, Version};
+use crate::seal::SealKey;
 use crate::side_record::SideRecord;
 use crate::v1::NotV1;
 
@@ -50,8 +49,8 @@ use crate::v1::NotV1;
 pub struct Options {
     /// All that is kept beside the log. A prune record decides where the check begins, so these come first.
     pub side_records: Vec<SideRecord>,
-    /// Keys whose seals and checkpoints count.
-    pub keys: Vec<VerifyingKey>,
+    /// Keys that seals and checkpoints are checked with, and whether they count.
+    pub keys: Vec<SealKey>,
     /// `redaction.applied` events of other runs that erase records of this one name.
     pub redactions: HashMap<(String, u64), Redaction>,
 }

@@ -20,7 +20,7 @@ pub use envelope::{Envelope, PAYLOAD_TYPE};
 pub use note::{Checkpoint, InvalidName, NoteKey, is_name, vkey};
 pub use statement::Statement;
 pub use tiles::{TILE_WIDTH, tiles};
-pub use tlog_proof::{Inclusion, tlog_proof};
+pub use tlog_proof::{Inclusion, TLOG_PROOF_START, TlogProof, tlog_proof};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -10,8 +10,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use ed25519_dalek::VerifyingKey;
 use jiff::Timestamp;
+use r1_event::seal::SealKey;
 use r1_event::{KeyId, UnixNanos};
 use r1_receipt::key::{AttestKey, Entry, KeyError, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
 use zeroize::Zeroizing;
@@ -48,10 +48,10 @@ impl Keyring {
         self.entries.iter().filter(move |entry| entry.kid().thumbprint().starts_with(start))
     }
 
-    /// The keys, for checking signatures.
+    /// The keys that seals and checkpoints are checked with, and whether they count.
     #[must_use]
-    pub fn public_keys(&self) -> Vec<VerifyingKey> {
-        self.entries.iter().filter_map(|entry| entry.public().ed25519().copied()).collect()
+    pub fn seal_keys(&self) -> Vec<SealKey> {
+        self.entries.iter().filter_map(Entry::seal_key).collect()
     }
 }
 

@@ -130,6 +130,8 @@ macro_rules! store_conformance {
             log_15_pruning_keeps_chain_and_rest,
             log_15_pruning_again_goes_on_or_is_the_same,
             log_15_pruning_is_refused_unless_it_fits_the_log,
+            log_18_a_run_begins_behind_what_was_pruned_elsewhere,
+            log_18_a_pruned_beginning_is_refused_where_it_does_not_fit,
             log_16_the_same_content_is_kept_once,
             log_16_a_large_blob_comes_back_in_pieces,
             log_16_a_damaged_blob_is_found_on_reading,

@@ -33,7 +33,12 @@ impl Standing {
             return Err(AppendError::Finished { run: run.clone() });
         }
         let expected = batch.before().next_seq();
-        if expected != self.head.next || batch.before().head() != self.head.hash {
+        let fits = match batch.origin() {
+            // Nobody here ever had what was pruned, so there is nothing that it could follow.
+            Some(_) => self.head == Head::EMPTY,
+            None => expected == self.head.next && batch.before().head() == self.head.hash,
+        };
+        if !fits {
             return Err(AppendError::Conflict { run: run.clone(), expected, head: self.head.clone() });
         }
         let noted = batch.noted().map_or(Ok(()), |note| check_body(&note.body));

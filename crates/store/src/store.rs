@@ -33,7 +33,8 @@ pub trait Store: Send + Sync + 'static {
     /// Refused with the actual head if the log does not end where the batch begins, and if a blob that
     /// the batch names or a command that it settles is not there, or if the document that it notes itself in
     /// was changed. Settled commands are removed and the note is written in the same transaction; a terminal
-    /// event removes all commands of its run.
+    /// event removes all commands of its run. A batch with an [`Origin`](r1_event::Origin) begins a run behind
+    /// events that were pruned elsewhere; the records beside its log are kept in the same transaction.
     fn append(&self, lease: &Lease, batch: Batch) -> BoxFuture<'_, Result<Head, AppendError>>;
 
     /// Where a run's log stands; `None` if there is no such run.

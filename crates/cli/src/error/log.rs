@@ -47,8 +47,8 @@ impl From<ImportError> for CliError {
             err @ ImportError::Different { .. } => {
                 worded(err).failed().hint("keep both by importing into another store with `--store`")
             }
-            err @ ImportError::Pruned { .. } => {
-                worded(err).hint("`r1 log show` and `r1 log validate` read the file as it is")
+            err @ ImportError::Gap { .. } => {
+                worded(err).failed().hint("import a file that has them, or this one into another store with `--store`")
             }
             err @ (ImportError::NoName | ImportError::Chain(_) | ImportError::Append(_)) => worded(err),
         }
@@ -73,7 +73,10 @@ impl From<VerifyError> for CliError {
             err @ (VerifyError::NotAProof(_) | VerifyError::Newer { .. }) => {
                 worded(err).hint("proofs are made with `r1 log proof RUN --seq N`")
             }
+            err @ VerifyError::NotOfARun { .. } => worded(err)
+                .hint("check it with a tool for C2SP's tlog-proofs, and the receipt with `r1 receipt verify`"),
             err @ (VerifyError::Field(_)
+            | VerifyError::NotATlogProof
             | VerifyError::OtherEvent { .. }
             | VerifyError::Payload { .. }
             | VerifyError::NotIncluded { .. }

@@ -63,8 +63,7 @@ fn log_05_unknown_kinds_types_and_keys_survive_store_export_and_import() {
         assert!(shown.contains(name), "{name}");
     }
     // A key that no table names is not served, but whoever wants to read it can.
-    let readable = sandbox.ok(&["log", "export", text(&file), "--format", "ndjson"]);
-    assert!(readable.contains("from_the_future"));
+    assert!(sandbox.ok(&["log", "show", text(&file), "--seq", "3"]).contains("from_the_future"));
     let verdict = sandbox.json(&["log", "validate", text(&file), "--json"]);
     assert_eq!(verdict["runs"][0]["integrity"], "ok");
 }
@@ -143,4 +142,149 @@ fn an_export_never_replaces_a_file_unasked() {
     fs::write(sandbox.path("mine"), "mine").unwrap();
     sandbox.r1(&["log", "export", "last", "-o", "mine"]).fails(2, "mine is there already");
     assert_eq!(fs::read(sandbox.path("mine")).unwrap(), b"mine");
+}
+
+#[test]
+fn log_18_the_export_of_a_pruned_run_gives_back_identical_bytes() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["log", "checkpoint", "last"]);
+    for seq in ["2", "6"] {
+        sandbox.ok(&["redact", RUN, "--seq", seq, "--reason", "test"]);
+    }
+    for through in ["2", "4"] {
+        sandbox.ok(&["prune", "--run", RUN, "--through", through, "--reason", "old"]);
+    }
+    sandbox.ok(&["log", "export", RUN, "-o", "original.cborseq"]);
+    let original = fs::read(sandbox.path("original.cborseq")).unwrap();
+    let verdict = |store: &str| sandbox.json(&["log", "validate", RUN, "--store", store, "--json"])["runs"][0].clone();
+    let kept = verdict(text(&sandbox.home()));
+    assert_eq!((&kept["pruned_through"], &kept["events"], &kept["integrity"]), (&4.into(), &4.into(), &"ok".into()));
+    for format in ["cborseq", "ndjson", "json"] {
+        let (name, store) = (format!("copy.{format}"), format!("{format}.db"));
+        sandbox.ok(&["log", "export", RUN, "--format", format, "-o", &name]);
+        let import = || sandbox.json(&["log", "import", &name, "--store", &store, "--json"])["runs"][0].clone();
+        assert_eq!(import(), serde_json::json!({"run_id": RUN, "added": 4, "known": 0}), "{format}");
+        assert_eq!(import(), serde_json::json!({"run_id": RUN, "added": 0, "known": 4}), "{format}");
+        assert_eq!(export(&sandbox, &store, "cborseq", "again.cborseq"), original, "{format}");
+        assert_eq!(export(&sandbox, &store, format, "again"), fs::read(sandbox.path(&name)).unwrap(), "{format}");
+        let copy = verdict(&store);
+        assert_eq!((&copy["sealed_by"], &copy["merkle_root"]), (&kept["sealed_by"], &kept["merkle_root"]));
+    }
+}
+
+#[test]
+fn what_was_pruned_is_neither_invented_nor_taken_away_by_an_import() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["prune", "--run", RUN, "--through", "7", "--reason", "old"]);
+    sandbox.ok(&["log", "export", RUN, "-o", "rest.cborseq"]);
+    let short = sandbox.file("short.cborseq", Format::Cborseq, &finished(RUN)[..5]);
+    sandbox.ok(&["log", "import", text(&short), "--store", "short.db"]);
+    sandbox
+        .r1(&["log", "import", "rest.cborseq", "--store", "short.db"])
+        .fails(1, "the store has 5 events of run")
+        .fails(1, "the file begins behind event 7");
+    let whole = sandbox.file("whole.cborseq", Format::Cborseq, &finished(RUN));
+    sandbox.ok(&["log", "import", text(&whole), "--store", "whole.db"]);
+    sandbox.ok(&["log", "import", "rest.cborseq", "--store", "whole.db"]);
+    assert_eq!(export(&sandbox, "whole.db", "cborseq", "again.cborseq"), fs::read(whole).unwrap());
+    let seven = sandbox.file("seven.cborseq", Format::Cborseq, &finished(RUN)[..7]);
+    sandbox.ok(&["log", "import", text(&seven), "--store", "seven.db"]);
+    let report = sandbox.json(&["log", "import", "rest.cborseq", "--store", "seven.db", "--json"]);
+    assert_eq!(report["runs"][0], serde_json::json!({"run_id": RUN, "added": 1, "known": 0}));
+
+    // A record that does not fit what follows it.
+    let mut bytes = fs::read(sandbox.path("rest.cborseq")).unwrap();
+    let at = bytes.windows(9).position(|window| window == b"last_hash").unwrap() + 20;
+    bytes[at] ^= 1;
+    fs::write(sandbox.path("forged.cborseq"), bytes).unwrap();
+    sandbox.r1(&["log", "import", "forged.cborseq", "--store", "forged.db"]).fails(1, "nothing of it was stored: ");
+    assert_eq!(sandbox.json(&["runs", "--store", "forged.db", "--json"]), serde_json::json!({"runs": []}));
+}
+
+#[test]
+fn log_18_beside_the_bytes_stands_what_is_served_and_import_ignores_it() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let lines = |text: String| -> Vec<serde_json::Value> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let exported = lines(sandbox.ok(&["log", "export", RUN, "--format", "ndjson"]));
+    let served = lines(sandbox.ok(&["log", "show", RUN, "--json"]));
+    assert_eq!(exported.len(), served.len());
+    for (exported, served) in exported.iter().zip(&served) {
+        assert_eq!((&exported["type"], &exported["data"]), (&served["type"], &served["data"]));
+    }
+    assert_eq!(exported[1]["data"]["text"], "please look");
+    let mut forged = String::new();
+    for mut line in exported.clone() {
+        line["data"] = "lies".into();
+        line["type"] = 7.into();
+        forged += &format!("{line}\n");
+    }
+    fs::write(sandbox.path("forged.ndjson"), forged).unwrap();
+    sandbox.ok(&["log", "import", "forged.ndjson", "--store", "copy.db"]);
+    assert_eq!(lines(sandbox.ok(&["log", "export", RUN, "--store", "copy.db", "--format", "ndjson"])), exported);
+}
+
+#[test]
+fn an_import_that_is_refused_says_what_is_wrong() {
+    let sandbox = Sandbox::new();
+    let mut records = finished(RUN);
+    records.remove(3);
+    let file = sandbox.file("bad.cborseq", Format::Cborseq, &records);
+    let outcome = sandbox.r1(&["log", "import", text(&file)]);
+    outcome.fails(1, "is corrupt; nothing of it was stored: event 4 is missing");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_written_to_and_never_replaced() {
+    use std::os::unix::fs::FileTypeExt as _;
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let pipe = sandbox.path("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read(pipe).unwrap()
+    });
+    sandbox.ok(&["log", "export", RUN, "-o", "pipe", "--force"]);
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+    sandbox.ok(&["log", "export", RUN, "-o", "plain"]);
+    assert_eq!(reader.join().unwrap(), fs::read(sandbox.path("plain")).unwrap());
+
+    for command in [&["log", "export", RUN, "--force"][..], &["log", "proof", RUN, "--seq", "1"]] {
+        let outcome = sandbox.r1(&[command, &["-o", "/dev/full"]].concat());
+        assert_eq!(outcome.code, 2, "{command:?}: {}", outcome.stderr);
+        assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    }
+    sandbox.ok(&["receipt", "create", RUN, "-o", "/dev/null", "--force"]);
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_and_the_file_behind_it_is_written() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    fs::create_dir(sandbox.path("there")).unwrap();
+    fs::write(sandbox.path("there/file"), "old").unwrap();
+    std::os::unix::fs::symlink("there/file", sandbox.path("link")).unwrap();
+    std::os::unix::fs::symlink("there/new", sandbox.path("dangling")).unwrap();
+    sandbox.r1(&["log", "export", RUN, "-o", "link"]).fails(2, "link is there already");
+    for (link, file) in [("link", "there/file"), ("dangling", "there/new")] {
+        sandbox.ok(&["log", "export", RUN, "-o", link, "--force"]);
+        assert!(fs::symlink_metadata(sandbox.path(link)).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(sandbox.path(file)).unwrap().is_file());
+        assert_eq!(sandbox.r1(&["log", "validate", file]).code, 0);
+    }
 }

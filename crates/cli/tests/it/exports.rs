@@ -39,6 +39,11 @@ fn exported(sandbox: &Sandbox) -> PathBuf {
     assert_eq!(made["exports"].as_array().unwrap().len(), 6, "{made}");
     let proof = file(&format!("{RUN}-5.tlog-proof"));
     sandbox.ok(&["log", "proof", RUN, "--seq", "5", "--format", "tlog-proof", "-o", &proof]);
+    let report = sandbox.json(&["log", "proof", "--verify", &proof, "--log", RUN, "--json"]);
+    assert_eq!(
+        (&report["ok"], &report["tree"], &report["key_standing"]),
+        (&true.into(), &"sha256".into(), &"counts".into())
+    );
     directory
 }
 

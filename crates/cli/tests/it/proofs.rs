@@ -87,3 +87,36 @@ fn a_consistency_proof_shows_that_a_log_only_grew() {
     sandbox.r1(&["log", "proof", "last", "--seq", "9"]).fails(2, "is not among the first 8");
     sandbox.r1(&["log", "proof", "last", "--from-size", "9"]).fails(2, "cannot be a prefix");
 }
+
+#[test]
+fn log_06_the_word_of_a_revoked_key_counts_for_nothing() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let seal = sandbox.json(&["log", "checkpoint", "last", "--json"]);
+    let kid = seal["key_id"].as_str().unwrap();
+    sandbox.ok(&["log", "proof", "last", "--seq", "3", "-o", "p.json"]);
+
+    sandbox.ok(&["key", "revoke", kid, "--reason", "retired"]);
+    let verdict = sandbox.json(&["log", "validate", "last", "--json"]);
+    assert_eq!(verdict["runs"][0]["sealed_by"], kid, "it sealed a run that ended before");
+
+    sandbox.ok(&["key", "revoke", kid, "--reason", "compromised"]);
+    let verdict = sandbox.json(&["log", "validate", "last", "--json"]);
+    let run = &verdict["runs"][0];
+    assert_eq!((&run["sealed_by"], &run["integrity"]), (&serde_json::Value::Null, &"ok".into()));
+    assert_eq!(run["structure"]["findings"][0]["code"], "seal_key_revoked");
+
+    let refused = sandbox.r1(&["log", "proof", "--verify", "p.json"]);
+    assert_eq!(refused.code, 1, "{}", refused.stdout);
+    assert!(refused.stdout.contains("which your keyring calls revoked"), "{}", refused.stdout);
+    let report = sandbox.json_of(1, &["log", "proof", "--verify", "p.json", "--json"]);
+    assert_eq!((&report["ok"], &report["key_standing"]), (&false.into(), &"revoked".into()));
+    sandbox.ok(&["log", "proof", "--verify", "p.json", "--log", "last"]);
+
+    let again = sandbox.json(&["log", "checkpoint", "last", "--json"]);
+    assert_ne!(again["key_id"], kid);
+    assert_eq!(sandbox.json(&["log", "validate", "last", "--json"])["runs"][0]["sealed_by"], again["key_id"]);
+    sandbox.ok(&["log", "proof", "last", "--seq", "3", "-o", "q.json"]);
+    let report = sandbox.json(&["log", "proof", "--verify", "q.json", "--json"]);
+    assert_eq!((&report["signed_by"], &report["key_standing"]), (&again["key_id"], &"counts".into()));
+}

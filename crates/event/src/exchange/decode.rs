@@ -89,7 +89,7 @@ impl Decoder {
             return Ok(None);
         }
         match cborseq::end(rest) {
-            Ok(end) if end > self.format.max_item() => Err(self.too_large()),
+            Ok(end) if end > Format::MAX_ITEM => Err(self.too_large()),
             Ok(end) => {
                 let item = cborseq::read(&rest[..end]).map_err(|problem| self.error(0, problem))?;
                 self.wanted = 1;
@@ -97,14 +97,14 @@ impl Decoder {
                 Ok(Some(item))
             }
             Err(err) if err.problem == Problem::Truncated => {
-                if rest.len() > self.format.max_item() {
+                if rest.len() > Format::MAX_ITEM {
                     return Err(self.too_large());
                 }
                 if self.ended {
                     return Err(self.error(0, ExchangeProblem::CutOff));
                 }
                 // An item that comes in many pieces is looked at a few times, not once per piece.
-                self.wanted = rest.len() * 2;
+                self.wanted = (rest.len() * 2).min(Format::MAX_ITEM + 1);
                 Ok(None)
             }
             Err(err) => Err(self.error(err.offset, ExchangeProblem::Cbor(err))),
@@ -126,7 +126,7 @@ impl Decoder {
                 }
             }
             self.walk.walked += 1;
-            if self.walk.walked - self.walk.begun > self.format.max_item() {
+            if self.walk.walked - self.walk.begun > Format::MAX_ITEM {
                 return Err(self.too_large());
             }
         }
@@ -143,7 +143,7 @@ impl Decoder {
     }
 
     fn too_large(&self) -> ExchangeError {
-        self.error(self.walk.begun, ExchangeProblem::TooLarge { limit: self.format.max_item() })
+        self.error(self.walk.begun, ExchangeProblem::TooLarge { limit: Format::MAX_ITEM })
     }
 
     const fn error(&self, at: usize, problem: ExchangeProblem) -> ExchangeError {

@@ -1,13 +1,15 @@
 //! Items as JSON objects.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::readable::{readable_payload, readable_value};
-use super::{ExchangeProblem, Item};
+use super::readable::readable_value;
+use super::{ExchangeProblem, Format, Item, Shown};
 use crate::cbor::Value;
 use crate::kind::Kind;
 use crate::projection;
@@ -19,19 +21,51 @@ use crate::v1;
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Object<'a> {
-    V2 { header: String, payload: Option<String>, seq: u64, ts: i64, r#type: String, data: serde_json::Value },
-    V1 { event: String, seq: u64, ts: i64, r#type: String, data: serde_json::Value },
-    Damaged { header: String, payload: Option<String> },
-    Side { record: &'a str, cbor: String, data: serde_json::Value },
+    V2 {
+        header: String,
+        payload: Option<String>,
+        seq: u64,
+        ts: i64,
+        r#type: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a serde_json::Map<String, serde_json::Value>>,
+    },
+    V1 {
+        event: String,
+        seq: u64,
+        ts: i64,
+        r#type: Cow<'a, str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'a serde_json::Map<String, serde_json::Value>>,
+    },
+    Damaged {
+        header: String,
+        payload: Option<String>,
+    },
+    Side {
+        record: &'a str,
+        cbor: String,
+        data: serde_json::Value,
+    },
 }
 
 /// Appends one item, without a line end.
-pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
+pub(super) fn write(item: &Item, shown: Option<Shown<'_>>, out: &mut Vec<u8>) {
+    let start = out.len();
+    write_object(item, shown, out);
+    // What is for people only may not make it too large to be read.
+    if shown.is_some() && out.len() - start > Format::MAX_ITEM {
+        out.truncate(start);
+        write_object(item, None, out);
+    }
+}
+
+fn write_object(item: &Item, shown: Option<Shown<'_>>, out: &mut Vec<u8>) {
     let object = match item {
         Item::Side(record) => side(record),
         Item::Event(record) | Item::Rebuilt(record) => match record.version() {
-            Some(Version::V1) => v1_event(record),
-            Some(Version::V2) => v2_event(record),
+            Some(Version::V1) => v1_event(record, shown),
+            Some(Version::V2) => v2_event(record, shown),
             None => None,
         }
         .unwrap_or_else(|| Object::Damaged {
@@ -43,7 +77,7 @@ pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, &object);
 }
 
-fn v2_event(record: &Record) -> Option<Object<'static>> {
+fn v2_event<'a>(record: &Record, shown: Option<Shown<'a>>) -> Option<Object<'a>> {
     let header = record.header().ok()?;
     let payload = record.payload.as_ref();
     Some(Object::V2 {
@@ -51,21 +85,12 @@ fn v2_event(record: &Record) -> Option<Object<'static>> {
         payload: payload.map(|payload| STANDARD.encode(payload)),
         seq: header.seq.get(),
         ts: header.ts.0,
-        r#type: projection::type_of(Version::V2, header.kind, payload).into_owned(),
-        data: payload.map_or_else(
-            || {
-                serde_json::json!({
-                    "erased": true,
-                    "payload_hash": header.payload_hash.to_string(),
-                    "payload_size": header.payload_size,
-                })
-            },
-            |payload| readable_payload(header.kind, payload),
-        ),
+        r#type: type_name(shown, || projection::type_of(Version::V2, header.kind, payload)),
+        data: shown.map(|shown| shown.data),
     })
 }
 
-fn v1_event(record: &Record) -> Option<Object<'static>> {
+fn v1_event<'a>(record: &Record, shown: Option<Shown<'a>>) -> Option<Object<'a>> {
     let header = v1::Header::decode(&record.header)?;
     let kind = Kind::from_number(header.kind.into());
     let payload = record.payload.as_ref();
@@ -73,9 +98,16 @@ fn v1_event(record: &Record) -> Option<Object<'static>> {
         event: STANDARD.encode(v1::splice(&record.header, record.payload.as_deref())),
         seq: header.seq,
         ts: header.ts,
-        r#type: projection::type_of(Version::V1, kind, payload).into_owned(),
-        data: payload.map_or(serde_json::Value::Null, |payload| readable_payload(kind, payload)),
+        r#type: type_name(shown, || projection::type_of(Version::V1, kind, payload)),
+        data: shown.map(|shown| shown.data),
     })
+}
+
+fn type_name<'a>(shown: Option<Shown<'a>>, of_payload: impl FnOnce() -> Cow<'static, str>) -> Cow<'a, str> {
+    match shown {
+        Some(shown) => shown.type_name.into(),
+        None => of_payload(),
+    }
 }
 
 fn side(record: &SideRecord) -> Object<'_> {

@@ -125,11 +125,35 @@ fn an_item_larger_than_any_event_is_refused_without_being_gathered() {
     let mut decoder = Decoder::new(Format::Cborseq);
     decoder.push(b"\x82\xa0\x5b\x00\x00\x00\xff\xff\xff\xff\xff");
     let piece = vec![0; 1 << 20];
-    let refused = (0..64).find_map(|_| {
+    let refused = (0..=Format::MAX_ITEM >> 20).find_map(|_| {
         decoder.push(&piece);
         decoder.next_item().err()
     });
     assert!(matches!(refused.unwrap().problem, ExchangeProblem::TooLarge { .. }));
+}
+
+#[test]
+fn log_18_an_event_that_is_too_large_for_a_store_comes_back_from_every_format() {
+    let header = v1::Header { run_id: "01K0", seq: 1, prev_hash: None, ts: 5, kind: 2 };
+    let mut payload = b"\xa1\x67content".to_vec();
+    cbor::write::text(&mut payload, &"x".repeat(20 << 20));
+    let items = [Item::Event(Record { header: header.encode().into(), payload: Some(payload.into()) })];
+    for format in FORMATS {
+        let bytes = encode(format, &items);
+        assert!(decode(format, &bytes, 1 << 20).unwrap() == items, "{format}");
+    }
+}
+
+#[test]
+fn log_18_what_an_event_says_is_left_out_where_it_would_be_too_much() {
+    let items = v2_items(&[]);
+    let text = serde_json::Value::from("x".repeat(Format::MAX_ITEM));
+    let data = serde_json::Map::from_iter([("content".to_owned(), text)]);
+    for shown in [None, Some(Shown { type_name: "user.message", data: &data })] {
+        let (mut encoder, mut out) = (Encoder::new(Format::Ndjson), Vec::new());
+        encoder.item_shown(&items[0], shown, &mut out);
+        assert_eq!(decode(Format::Ndjson, &out, out.len()).unwrap(), items[..1]);
+    }
 }
 
 #[test]

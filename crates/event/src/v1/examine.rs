@@ -11,7 +11,7 @@ use super::lenient::{self, Unreadable};
 use super::table::Table;
 use crate::cbor::{self, Malformed, Rules};
 use crate::finding::Finding;
-use crate::id::Digest;
+use crate::id::{Digest, UnixNanos};
 use crate::record::Record;
 
 /// One event, hashed and read. Nothing in it depends on another event, so events can be examined on
@@ -39,6 +39,11 @@ impl Examined {
     #[must_use]
     pub fn hash(&self) -> Option<Digest> {
         self.hash.ok()
+    }
+
+    /// When it says that it happened.
+    pub(crate) const fn ts(&self) -> UnixNanos {
+        UnixNanos(self.ts)
     }
 
     pub(super) fn run_id(&self) -> &[u8] {

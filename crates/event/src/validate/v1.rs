@@ -53,6 +53,7 @@ impl LogCheck {
         let place = self.size;
         // An event without a hash broke the log already; zeros keep its place.
         let hash = examined.as_ref().ok().and_then(Examined::hash).unwrap_or(Digest::new([0; 32]));
+        let at = examined.as_ref().ok().map(Examined::ts);
         match examined {
             Ok(event) => self.events.observe(&event, self.findings.list()),
             Err(not_v1) => {
@@ -63,7 +64,7 @@ impl LogCheck {
         if let Some(tree) = &mut self.tree {
             tree.push(Blake3::leaf(hash.as_bytes()));
             if self.vouchers.next_size().is_some_and(|size| size <= place) {
-                self.vouchers.reach(place, tree.root(), hash);
+                self.vouchers.reach(place, tree.root(), hash, at);
             }
         }
     }

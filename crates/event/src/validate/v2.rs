@@ -106,6 +106,7 @@ impl LogCheck {
         let Examined { hash, leaf, header, payload, fact } = examined;
         self.events += 1;
         let root_before = self.root_if_terminal(&header);
+        let at = header.as_ref().ok().map(|fields| fields.ts);
         self.tree.push(leaf);
         match header {
             Err(malformed) => {
@@ -125,7 +126,7 @@ impl LogCheck {
             }
         }
         if self.vouchers.next_size().is_some_and(|size| size <= self.tree.size()) {
-            self.vouchers.reach(self.tree.size(), self.tree.root(), hash);
+            self.vouchers.reach(self.tree.size(), self.tree.root(), hash, at);
         }
     }
 

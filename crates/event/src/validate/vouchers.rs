@@ -1,11 +1,9 @@
 //! Seals and checkpoints: does the log still have what someone signed?
 
-use ed25519_dalek::VerifyingKey;
-
 use crate::finding::{Finding, Part, State};
-use crate::id::Digest;
+use crate::id::{Digest, UnixNanos};
 use crate::key::KeyId;
-use crate::seal::{Seal, Statement};
+use crate::seal::{Seal, SealKey, Standing, Statement};
 
 /// The signatures over one log, checked while it streams by.
 #[derive(Clone, Debug, Default)]
@@ -21,17 +19,30 @@ struct Voucher {
     is_seal: bool,
     /// Whether the log had exactly this when it had this size.
     holds: bool,
+    /// The time of the last event that it covers.
+    at: Option<UnixNanos>,
 }
 
 impl Voucher {
     const fn name(&self) -> &'static str {
         if self.is_seal { "seal" } else { "checkpoint" }
     }
+
+    /// Why it does not count, if the key says so.
+    fn objection(&self, key: &SealKey) -> Option<(&'static str, &'static str)> {
+        let (of_seal, of_checkpoint, why) = match key.standing(self.at) {
+            Standing::Counts => return None,
+            Standing::WrongUse => ("seal_key_use", "checkpoint_key_use", "which is not for runs"),
+            Standing::Expired => ("seal_key_expired", "checkpoint_key_expired", "which had expired"),
+            Standing::Revoked => ("seal_key_revoked", "checkpoint_key_revoked", "which was revoked"),
+        };
+        Some((if self.is_seal { of_seal } else { of_checkpoint }, why))
+    }
 }
 
 impl Vouchers {
     pub(super) fn add(&mut self, seal: &Seal, is_seal: bool) {
-        self.vouchers.push(Voucher { seal: seal.clone(), is_seal, holds: false });
+        self.vouchers.push(Voucher { seal: seal.clone(), is_seal, holds: false, at: None });
         self.vouchers.sort_by_key(|voucher| voucher.seal.statement.size);
     }
 
@@ -40,13 +51,14 @@ impl Vouchers {
         self.vouchers.get(self.reached).map(|voucher| voucher.seal.statement.size)
     }
 
-    /// The log has reached [`Self::next_size`] with this root and head.
-    pub(super) fn reach(&mut self, size: u64, root: Digest, head: Digest) {
+    /// The log has reached [`Self::next_size`] with this root and head, at this time.
+    pub(super) fn reach(&mut self, size: u64, root: Digest, head: Digest, at: Option<UnixNanos>) {
         while let Some(voucher) = self.vouchers.get_mut(self.reached)
             && voucher.seal.statement.size <= size
         {
             let Statement { size: of, root: signed_root, head: signed_head, .. } = &voucher.seal.statement;
             voucher.holds = *of == size && *signed_root == root && *signed_head == head;
+            voucher.at = at.filter(|_| voucher.holds);
             self.reached += 1;
         }
     }
@@ -58,7 +70,7 @@ impl Vouchers {
         size: u64,
         pruned_through: u64,
         state: &mut State,
-        keys: &[VerifyingKey],
+        keys: &[SealKey],
         findings: &mut Vec<Finding>,
     ) -> Option<KeyId> {
         let mut sealed_by = None;
@@ -73,24 +85,27 @@ impl Vouchers {
                 );
                 continue;
             }
-            let authentic = match keys.iter().find(|key| KeyId::of(key) == seal.key_id) {
-                Some(key) => seal.verify(key),
-                None => {
-                    let code = if voucher.is_seal { "seal_key_unknown" } else { "checkpoint_key_unknown" };
-                    let message = format!("the {name} was made with {}, which is not in the keyring", seal.key_id);
-                    findings.push(Finding::new(Part::Notice, code, Some(signed), message));
-                    // Whoever made it: if the log is not what it says, one of the two is false.
-                    self.compare(voucher, size, pruned_through, state, findings);
+            let key = keys.iter().find(|key| KeyId::of(&key.public) == seal.key_id);
+            let objection = match key {
+                Some(key) if !seal.verify(&key.public) => {
+                    let code = if voucher.is_seal { "seal_invalid" } else { "checkpoint_invalid" };
+                    let message = format!("the signature of the {name} by {} does not verify", seal.key_id);
+                    findings.push(integrity(code, signed, message));
                     continue;
                 }
+                Some(key) => voucher.objection(key),
+                None => {
+                    let code = if voucher.is_seal { "seal_key_unknown" } else { "checkpoint_key_unknown" };
+                    Some((code, "which is not in the keyring"))
+                }
             };
-            if !authentic {
-                let code = if voucher.is_seal { "seal_invalid" } else { "checkpoint_invalid" };
-                let message = format!("the signature of the {name} by {} does not verify", seal.key_id);
-                findings.push(integrity(code, signed, message));
-                continue;
+            if let Some((code, why)) = objection {
+                let message = format!("the {name} was made with {}, {why}", seal.key_id);
+                findings.push(Finding::new(Part::Notice, code, Some(signed), message));
             }
-            if self.compare(voucher, size, pruned_through, state, findings) && voucher.is_seal && signed == size {
+            // Whoever made it: if the log is not what it says, one of the two is false.
+            let holds = self.compare(voucher, size, pruned_through, state, findings);
+            if holds && objection.is_none() && voucher.is_seal && signed == size {
                 sealed_by = Some(seal.key_id.clone());
             }
         }

@@ -9,6 +9,7 @@ mod prop_hostile;
 mod prop_merkle;
 mod prop_payload;
 mod sample;
+mod seal_keys;
 mod tampering;
 mod v1_append;
 mod v1_decode;

@@ -84,7 +84,7 @@ pub(crate) fn sealed_log() -> (Vec<Record>, Seal) {
 }
 
 pub(crate) fn options(side_records: Vec<SideRecord>) -> Options {
-    Options { side_records, keys: vec![key().verifying_key()], ..Options::default() }
+    Options { side_records, keys: vec![key().verifying_key().into()], ..Options::default() }
 }
 
 pub(crate) fn check(records: &[Record], options: Options) -> Verdict {

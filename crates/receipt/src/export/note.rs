@@ -80,21 +80,43 @@ impl<'a> NoteKey<'a> {
     /// Reads a checkpoint that this key signed for this log; `None` for any other.
     #[must_use]
     pub fn read_checkpoint(&self, note: &str) -> Option<Checkpoint> {
-        let (text, signatures) = note.split_once("\n\n")?;
-        let text = format!("{text}\n");
-        let checkpoint = Checkpoint::from_text(&text).filter(|checkpoint| checkpoint.origin == self.name)?;
-        let ours = format!("\u{2014} {} ", self.name);
-        // Witnesses may have signed beside us.
-        let is_signed = signatures.lines().filter_map(|line| line.strip_prefix(&ours)).any(|signature| {
-            let bytes = STANDARD.decode(signature).unwrap_or_default();
-            let signature = bytes.strip_prefix(&self.log_id()[..4]).and_then(|bytes| Signature::from_slice(bytes).ok());
-            signature.is_some_and(|signature| self.key.public().verify_strict(text.as_bytes(), &signature).is_ok())
-        });
-        is_signed.then_some(checkpoint)
+        let checkpoint = Checkpoint::of_note(note).filter(|checkpoint| checkpoint.origin == self.name)?;
+        (checkpoint.is_signed(note, &self.public()) == Some(true)).then_some(checkpoint)
     }
 }
 
 impl Checkpoint {
+    /// What a note says; whether anyone signed it is another question.
+    #[must_use]
+    pub fn of_note(note: &str) -> Option<Self> {
+        let (text, _) = note.split_once("\n\n")?;
+        Self::from_text(&format!("{text}\n"))
+    }
+
+    /// Whether `key` signed this checkpoint's note for its log; `None` if no line of the note says so.
+    #[must_use]
+    pub fn is_signed(&self, note: &str, key: &VerifyingKey) -> Option<bool> {
+        let (text, id) = (self.to_text(), log_id(&self.origin, key));
+        let is_good = |bytes: &[u8]| {
+            Signature::from_slice(bytes).is_ok_and(|signature| key.verify_strict(text.as_bytes(), &signature).is_ok())
+        };
+        let of_key = self.signatures(note).into_iter().filter_map(|line| line.strip_prefix(&id[..4]).map(is_good));
+        of_key.reduce(|one, other| one || other)
+    }
+
+    /// Whether the log itself signed the note, by a key of whomever: without that it is no checkpoint.
+    #[must_use]
+    pub fn is_of_its_log(&self, note: &str) -> bool {
+        !self.signatures(note).is_empty()
+    }
+
+    /// Key ids and signatures under the log's name; witnesses may have signed beside it.
+    fn signatures(&self, note: &str) -> Vec<Vec<u8>> {
+        let lines = note.split_once("\n\n").map_or("", |(_, lines)| lines).lines();
+        let name = format!("\u{2014} {} ", self.origin);
+        lines.filter_map(|line| STANDARD.decode(line.strip_prefix(&name)?).ok()).collect()
+    }
+
     fn to_text(&self) -> String {
         format!("{}\n{}\n{}\n", self.origin, self.size, base64(self.root.as_bytes()))
     }

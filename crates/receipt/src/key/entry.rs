@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use r1_event::seal::{Revoked, SealKey};
 use r1_event::{KeyId, UnixNanos};
 use serde::{Deserialize, Serialize};
 
@@ -132,6 +133,12 @@ pub fn moment(at: UnixNanos) -> Timestamp {
     Timestamp::from_nanosecond(at.0.into()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
+/// The other way round; what lies beyond 64 bits of nanoseconds is their end.
+fn unix_nanos(moment: Timestamp) -> UnixNanos {
+    let nanos = moment.as_nanosecond();
+    UnixNanos(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
+}
+
 /// The entry as it stands in its file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -191,6 +198,18 @@ impl Entry {
             && self.not_before <= at
             && self.not_after.is_none_or(|end| at <= end)
             && self.revocation.is_none()
+    }
+
+    /// The key as one for seals and checkpoints; `None` if it is of a kind that cannot make any.
+    #[must_use]
+    pub fn seal_key(&self) -> Option<SealKey> {
+        let public = *self.public.ed25519()?;
+        let revoked = self.revocation.map(|revocation| match revocation.reason {
+            RevocationReason::Compromised => Revoked::Altogether,
+            RevocationReason::Retired => Revoked::After(unix_nanos(revocation.at)),
+        });
+        let not_after = self.not_after.map(unix_nanos);
+        Some(SealKey { public, for_runs: self.usage == Usage::Receipt, not_after, revoked })
     }
 
     /// Reads an entry and checks that its id follows from its key.

@@ -47,7 +47,7 @@ pub async fn options(
             redactions.insert((erase.redaction.run_id.to_string(), erase.redaction.seq.get()), found);
         }
     }
-    Ok(Options { side_records: side_records.to_vec(), keys: keyring.public_keys(), redactions })
+    Ok(Options { side_records: side_records.to_vec(), keys: keyring.seal_keys(), redactions })
 }
 
 /// Runs what blocks where it may.

@@ -16,10 +16,9 @@ pub async fn checkpoint(store: &SharedStore, run: &RunId, key: &SecretKey) -> Re
     Ok(record)
 }
 
-/// The signature over exactly this size, if someone made one.
-#[must_use]
-pub fn signature_at(side_records: &[SideRecord], size: u64) -> Option<&Seal> {
-    side_records.iter().find_map(|record| match record {
+/// The signatures over exactly this size.
+pub fn signatures_at(side_records: &[SideRecord], size: u64) -> impl Iterator<Item = &Seal> {
+    side_records.iter().filter_map(move |record| match record {
         SideRecord::Seal(seal) | SideRecord::Checkpoint(seal) => (seal.statement.size == size).then_some(seal),
         SideRecord::Erase(_) | SideRecord::Prune(_) | SideRecord::Other(_) => None,
     })

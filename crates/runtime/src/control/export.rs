@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
-use r1_event::exchange::{Encoder, Format, Item};
+use r1_event::exchange::{Encoder, Format, Item, Shown};
 
+use super::view::Viewer;
 use crate::source::{Log, Progress, SourceError};
 
-/// Writes a log in an exchange format: every event, then what is kept beside it. Blocks.
+/// Writes a log in an exchange format: every event, then what is kept beside it. Formats for people also say what
+/// each event is served as. Blocks.
 pub fn export(log: &Log, encoder: &mut Encoder, out: &mut dyn Write, progress: &Progress) -> Result<(), ExportError> {
     let mut buffer = Vec::new();
     let mut flush = |buffer: &mut Vec<u8>| {
@@ -14,11 +16,18 @@ pub fn export(log: &Log, encoder: &mut Encoder, out: &mut dyn Write, progress: &
         buffer.clear();
         written.map_err(ExportError::Output)
     };
+    let mut viewer = None;
     for page in log.pages() {
         let page = page?;
         progress.add(page.len());
         for record in page {
-            encoder.item(&Item::Event(record), &mut buffer);
+            let envelope = encoder.is_for_people().then(|| {
+                let viewer = viewer.get_or_insert_with(|| Viewer::new(Some(&record), log.side_records()));
+                viewer.envelope(&record)
+            });
+            let envelope = envelope.flatten();
+            let shown = envelope.as_ref().map(|served| Shown { type_name: &served.type_name, data: &served.data });
+            encoder.item_shown(&Item::Event(record), shown, &mut buffer);
         }
         flush(&mut buffer)?;
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use r1_event::cbor::write::NULL;
-use r1_event::finding::Verdict;
+use r1_event::finding::{Part, Verdict};
 use r1_event::{Batch, Chain, ChainError, Record, RunId, Seq, SideRecord, Version};
 use r1_store::{AppendError, Lease, LeaseError, PageLimit, SharedStore, StoreError};
 use tokio::runtime::Handle;
@@ -56,12 +56,14 @@ pub async fn import(
         return Err(ImportError::Corrupt(Box::new(verdict)));
     }
     let run: RunId = verdict.run_id.parse().map_err(|_| ImportError::NoName)?;
-    if let Some(through) = verdict.pruned_through {
-        return Err(ImportError::Pruned { run, through });
-    }
-    let version = if verdict.schema_version == Some(1) { Version::V1 } else { Version::V2 };
+    let start = match verdict.pruned_through {
+        Some(_) => Batch::behind(log.side_records()),
+        None if verdict.schema_version == Some(1) => Some(Batch::new(&Chain::empty(run.clone(), Version::V1))),
+        None => Some(Batch::new(&Chain::new(run.clone()))),
+    };
+    let Some(start) = start else { return Err(ImportError::Corrupt(Box::new(verdict))) };
     let lease = store.acquire(&run, OWNER, LEASE).await?.lease;
-    let stored = store_events(store, log, &lease, version, verdict.events).await;
+    let stored = store_events(store, log, &lease, start, verdict.events).await;
     let released = store.release(&lease).await;
     // Why the events were not stored matters more than that the lease could not be given back.
     let imported = stored?;
@@ -73,23 +75,31 @@ async fn store_events(
     store: &SharedStore,
     log: Log,
     lease: &Lease,
-    version: Version,
+    start: Batch,
     events: u64,
 ) -> Result<Imported, ImportError> {
     let run = lease.run.clone();
-    let chain = store.chain(&run).await?;
-    let known = chain.as_ref().map_or(0, Chain::size);
-    let chain = chain.unwrap_or_else(|| Chain::empty(run.clone(), version));
+    // The file has the events behind `pruned`, up to `end`.
+    let pruned = start.before().size();
+    let end = pruned + events;
+    let (batch, known) = match store.chain(&run).await? {
+        None => (start, pruned),
+        Some(chain) if chain.size() < pruned => {
+            return Err(ImportError::Gap { run, known: chain.size(), through: pruned });
+        }
+        Some(chain) => (Batch::new(&chain), chain.size()),
+    };
     let side_records = log.side_records().to_vec();
     let writer = Writer { store: store.clone(), lease: lease.clone(), handle: Handle::current() };
-    blocking(move || writer.write(&log, chain, known.min(events))).await?;
+    blocking(move || writer.write(&log, batch, pruned, known.min(end))).await?;
     for record in side_records {
         add_side_record(store, &run, record, known).await?;
     }
-    Ok(Imported { run_id: run, known: known.min(events), added: events.saturating_sub(known) })
+    Ok(Imported { run_id: run, known: known.min(end) - pruned, added: end.saturating_sub(known) })
 }
 
-/// Takes over what stands beside the log; nothing that the store still has is erased by an import.
+/// Takes over what stands beside the log, unless it was kept with the first events; nothing that the store still
+/// has is erased or pruned by an import.
 async fn add_side_record(store: &SharedStore, run: &RunId, record: SideRecord, known: u64) -> Result<(), StoreError> {
     match record {
         SideRecord::Erase(erase) if erase.seq.get() > known => store.erase(vec![erase]).await,
@@ -107,10 +117,11 @@ struct Writer {
 }
 
 impl Writer {
-    /// Stores all events behind the first `shared`, which must be the same on both sides.
-    fn write(&self, log: &Log, chain: Chain, shared: u64) -> Result<(), ImportError> {
-        let mut seen = 0;
-        let mut batch = Batch::new(&chain);
+    /// Stores all events behind the first `shared`, which must be the same on both sides; of those the log lacks
+    /// the first `pruned`.
+    fn write(&self, log: &Log, mut batch: Batch, pruned: u64, shared: u64) -> Result<(), ImportError> {
+        let chain = batch.after().clone();
+        let mut seen = pruned;
         let mut bytes = 0;
         for page in log.pages() {
             for record in page? {
@@ -168,22 +179,41 @@ fn with_written_null(record: Record) -> Record {
     }
 }
 
+/// The first thing that is wrong, to be told behind a message.
+fn first_error(verdict: &Verdict) -> String {
+    let errors = || verdict.findings.iter().filter(|finding| finding.part != Part::Notice);
+    // What is missing or changed explains what does not pair.
+    let first = errors().find(|finding| finding.part == Part::Integrity).or_else(|| errors().next());
+    let rejection = verdict.compat.as_ref().and_then(|compat| compat.rejection.as_ref());
+    let first = first.map(|finding| &finding.message).or(rejection.map(|why| &why.message));
+    let more = errors().skip(1).count();
+    match first {
+        Some(message) if more == 0 => format!(": {message}"),
+        Some(message) => format!(": {message}, and {more} more"),
+        None => String::new(),
+    }
+}
+
 /// A run was not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Its log does not hold.
-    #[error("the log of run {} is corrupt; nothing of it was stored", .0.run_id)]
+    #[error("the log of run {} is corrupt; nothing of it was stored{}", .0.run_id, first_error(.0))]
     Corrupt(Box<Verdict>),
     /// Its name cannot be a key.
     #[error("the run's id is empty or too long")]
     NoName,
-    /// Its beginning is gone.
-    #[error("the events of run {run} up to {through} were pruned; a store takes whole logs only")]
-    Pruned {
+    /// Events between what the store has and what is in the file are gone.
+    #[error(
+        "the store has {known} events of run {run}, and the file begins behind event {through}; nothing was stored"
+    )]
+    Gap {
         /// The run.
         run: RunId,
-        /// The last event that is gone.
-        through: Seq,
+        /// How many events the store has.
+        known: u64,
+        /// The last event that was pruned before the file was written.
+        through: u64,
     },
     /// The store has another run of this name.
     #[error("the store has a different run {run}: the first {shared} events are not the same; it was left as it is")]

@@ -1,20 +1,22 @@
 //! Proofs that stand on their own: an event is in a log, a log extends an earlier state of itself.
 
 mod file;
+mod tlog;
 mod tree;
 mod verify;
 
 pub use file::{Claim, EventBytes, ProofFile, SignatureFile};
 use r1_event::merkle::proof::{ProofBuilder, ProofError as TreeError};
 use r1_event::merkle::{Blake3, Frontier, Sha256};
+use r1_event::seal::{SealKey, Standing};
 use r1_event::side_record::Prune;
-use r1_event::{Digest, KeyId, Record, RunId, Seq, SideRecord, Version};
+use r1_event::{Digest, KeyId, Record, RunId, Seq, SideRecord, UnixNanos, Version};
 use r1_receipt::export::Inclusion;
 use tree::LogTree;
-pub use verify::{Verification, VerifyError, root_at, verify};
+pub use verify::{KeyStanding, Tree, Verification, VerifyError, root_at, verify};
 
 use super::check::blocking;
-use super::checkpoint::signature_at;
+use super::checkpoint::signatures_at;
 use super::view;
 use crate::keys::Keyring;
 use crate::source::{Log, SourceError};
@@ -38,16 +40,20 @@ pub async fn prove(
     size: Option<u64>,
     keyring: &Keyring,
 ) -> Result<ProofFile, ProveError> {
-    let keys = keyring.public_keys();
+    let keys = keyring.seal_keys();
     blocking(move || {
         let size = match size {
             Some(size) => size,
             None => Walk::length(&log)?,
         };
         let walk = Walk::over::<Blake3>(&log, question, size)?;
-        let signature = signature_at(log.side_records(), size).filter(|seal| seal.statement.root == walk.root);
-        let public = |id: &KeyId| keys.iter().find(|key| KeyId::of(key) == *id);
-        Ok(walk.into_file(signature.map(|seal| SignatureFile::new(seal, public(&seal.key_id)))))
+        let signatures = signatures_at(log.side_records(), size).filter(|seal| seal.statement.root == walk.root);
+        let with_keys = signatures.map(|seal| (seal, keys.iter().find(|key| KeyId::of(&key.public) == seal.key_id)));
+        // The first that readers who know as much as this keyring will heed, or else the first.
+        let heeded = |key: &SealKey| key.standing(walk.time_of_last()) == Standing::Counts;
+        let best = with_keys.min_by_key(|(_, key)| !key.is_some_and(heeded));
+        let signature = best.map(|(seal, key)| SignatureFile::new(seal, key.map(|key| &key.public)));
+        Ok(walk.into_file(signature))
     })
     .await
 }
@@ -151,6 +157,14 @@ impl Walk {
         Ok(Self { run_id, version, size, root: tree.root(), path, found })
     }
 
+    /// When the last event under the root happened, if the proof is about that event.
+    fn time_of_last(&self) -> Option<UnixNanos> {
+        match &self.found {
+            Found::Event(seq, record) if seq.get() == self.size => view::place(record).map(|place| place.ts),
+            Found::Event(..) | Found::Older(..) => None,
+        }
+    }
+
     fn into_file(self, signature: Option<SignatureFile>) -> ProofFile {
         let claim = match self.found {
             Found::Event(seq, record) => Claim::Inclusion { seq: seq.get(), event: EventBytes::of(&record) },
@@ -214,3 +228,6 @@ pub fn file_name(run: &RunId, question: Question) -> String {
         Question::Consistency { older } => format!("{stem}.from-{older}.proof.json"),
     }
 }
+
+#[cfg(test)]
+mod tests;

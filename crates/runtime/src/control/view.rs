@@ -171,9 +171,16 @@ impl Viewer {
             },
             erased,
             damaged: false,
-            // Whoever has the log has the model's reasoning.
-            envelope: self.run.as_ref().and_then(|run| run.envelope(record, erase, Thinking::Shown)),
+            envelope: self.envelope(record),
         }
+    }
+
+    /// An event as it is served; `None` if it is damaged or nothing is known of its run.
+    #[must_use]
+    pub fn envelope(&self, record: &Record) -> Option<Envelope> {
+        let erase = self.erasures.get(&place(record)?.seq);
+        // Whoever has the log has the model's reasoning.
+        self.run.as_ref()?.envelope(record, erase, Thinking::Shown)
     }
 }
 

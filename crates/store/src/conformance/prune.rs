@@ -1,13 +1,15 @@
 //! Prefixes that may go.
 
+use std::time::Duration;
+
 use r1_event::merkle::{Frontier, Sha256};
 use r1_event::side_record::{Prune, RunContext};
-use r1_event::{Chain, Digest, Record, Seq, SideRecord, UnixNanos, Version};
+use r1_event::{Batch, Chain, Digest, Record, Seq, SideRecord, UnixNanos, Version};
 
 use super::Fixture;
 use super::erase::{erasure, run_of};
 use super::sample::{Writer, follow, messages, read_all, run, seq};
-use crate::error::StoreError;
+use crate::error::{AppendError, StoreError};
 use crate::feed::FeedCursor;
 use crate::run::Head;
 use crate::store::PageLimit;
@@ -128,4 +130,70 @@ pub async fn log_15_pruning_is_refused_unless_it_fits_the_log(fixture: &dyn Fixt
     let unchanged: Option<Chain> = store.chain(&run(2)).await.unwrap();
     assert_eq!(unchanged, Some(follow(&run(2), Version::V2, &log)));
     assert_eq!(store.side_records(&run(2)).await.unwrap(), []);
+}
+
+/// The first events of what a prune left, as a batch that begins the run elsewhere.
+fn beginning(beside: &[SideRecord], rest: &[Record]) -> Batch {
+    adopt(Batch::behind(beside).unwrap(), rest)
+}
+
+fn adopt(mut batch: Batch, records: &[Record]) -> Batch {
+    for record in records {
+        batch.adopt(record.clone()).unwrap();
+    }
+    batch
+}
+
+/// A finished run of 2,500 events whose first 2,000 were pruned in two steps.
+async fn pruned_run(store: &crate::SharedStore) -> (Vec<Record>, Vec<SideRecord>, Chain) {
+    let Writer { chain, .. } = Writer::finished(store, &run(1), 2500).await;
+    let log = read_all(store, &run(1)).await;
+    store.erase(vec![erasure(&log, 2100)]).await.unwrap();
+    store.prune(prune_record(&log, 100)).await.unwrap();
+    store.prune(prune_record(&log, 2000)).await.unwrap();
+    (read_all(store, &run(1)).await, store.side_records(&run(1)).await.unwrap(), chain)
+}
+
+pub async fn log_18_a_run_begins_behind_what_was_pruned_elsewhere(fixture: &dyn Fixture) {
+    let elsewhere: crate::SharedStore = std::sync::Arc::new(crate::MemoryStore::new());
+    let (rest, beside, chain) = pruned_run(&elsewhere).await;
+    let store = fixture.open().await;
+    let lease = store.acquire(&run(1), "importer", Duration::from_secs(60)).await.unwrap().lease;
+    let first = beginning(&beside, &rest[..300]);
+    let second = adopt(Batch::new(first.after()), &rest[300..]);
+    let half = first.after().clone();
+    store.append(&lease, first).await.unwrap();
+    assert_eq!(fixture.open().await.chain(&run(1)).await.unwrap(), Some(half), "it goes on from any opening");
+    store.append(&lease, second).await.unwrap();
+
+    for store in [store.clone(), fixture.open().await] {
+        assert_eq!(read_all(&store, &run(1)).await, rest);
+        assert_eq!(store.side_records(&run(1)).await.unwrap(), beside, "in their order");
+        assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain.clone()));
+        let summary = store.run(&run(1)).await.unwrap().unwrap();
+        assert_eq!((summary.head, summary.pruned_through), (Head::from(&chain), Some(seq(2000))));
+        assert_eq!(summary.started_at, rest[0].header().unwrap().ts, "the earliest that is known");
+        assert_eq!(feed_after_start(&store).await, rest.len());
+    }
+}
+
+pub async fn log_18_a_pruned_beginning_is_refused_where_it_does_not_fit(fixture: &dyn Fixture) {
+    let elsewhere: crate::SharedStore = std::sync::Arc::new(crate::MemoryStore::new());
+    let (rest, beside, _) = pruned_run(&elsewhere).await;
+    let store = fixture.open().await;
+    let mut there = Writer::started(&store, &run(1)).await;
+    let err = store.append(&there.lease, beginning(&beside, &rest)).await.unwrap_err();
+    assert!(matches!(err, AppendError::Conflict { .. }), "the store has events of the run: {err}");
+    there.write(messages(2)).await;
+    assert_eq!(store.side_records(&run(1)).await.unwrap(), []);
+    assert_eq!(read_all(&store, &run(1)).await.len(), 3);
+
+    let Some(SideRecord::Prune(prune)) = beside.last() else { panic!("{beside:?}") };
+    let unfit = |prune: Prune| Batch::behind(&[SideRecord::Prune(Box::new(prune))]).is_none();
+    assert!(unfit(Prune { peaks: Vec::new(), ..(**prune).clone() }), "a tree of another size");
+    assert!(unfit(Prune { version: Version::V1, ..(**prune).clone() }), "a format that is not pruned");
+    assert!(Batch::behind(&[]).is_none() && Batch::behind(&beside[..1]).is_none(), "nothing was pruned");
+    let other = Prune { last_hash: Digest::blake3(b"another"), ..(**prune).clone() };
+    let mut batch = Batch::behind(&[SideRecord::Prune(Box::new(other))]).unwrap();
+    assert!(batch.adopt(rest[0].clone()).is_err(), "what follows names another event");
 }

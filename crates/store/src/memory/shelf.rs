@@ -92,6 +92,7 @@ impl Shelf {
         let after = Head::from(batch.after());
         let Some((started_at, updated_at)) = batch.span() else { return Ok(after) };
         let mut seq = batch.before().next_seq();
+        let origin = batch.origin().cloned();
         let (records, chain, blobs) = batch.into_parts();
         let place = place.unwrap_or_else(|| {
             self.places.insert(chain.run().clone(), self.runs.len());
@@ -103,6 +104,10 @@ impl Shelf {
             seq = seq.next();
         }
         let log = &mut self.runs[place];
+        if let Some(origin) = origin {
+            log.pruned_through = Some(origin.through());
+            origin.beside().iter().for_each(|record| log.keep(record.clone()));
+        }
         log.records.extend(records);
         log.blobs.extend(blobs);
         log.updated_at = updated_at;

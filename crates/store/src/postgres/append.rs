@@ -376,7 +376,7 @@ async fn write(
         let id = state.runs.get(request.key()).and_then(|run| run.id).unwrap_or_default();
         writes.add(id, &request.batch);
     }
-    let Writes { mut events, held, runs, finished, blobs, .. } = writes;
+    let Writes { mut events, held, runs, finished, blobs, beside, .. } = writes;
     let last = events.pop().unwrap_or_default();
     let settled = Named::settled_by(accepted.iter().map(|request| &request.batch));
     let notes = Notes::of(accepted.iter().map(|request| &request.batch));
@@ -384,7 +384,8 @@ async fn write(
         GroupError::Lost(err) => GroupError::Unconfirmed(err),
         other => other,
     };
-    let is_alone = events.is_empty() && runs.is_empty() && finished.is_empty() && blobs.is_empty();
+    let has_rows_elsewhere = !(runs.is_empty() && finished.is_empty() && blobs.is_empty() && beside.is_empty());
+    let is_alone = events.is_empty() && !has_rows_elsewhere;
     if !is_begun && is_alone && !db.needs_begin() {
         return last.insert(&held, client, db).await.map_err(unconfirmed);
     }
@@ -403,33 +404,40 @@ async fn write(
         runs.update(client, db),
         finished.update(client, db),
         blobs.insert(client, db),
+        beside.insert(client, db),
         settled.delete(client, db),
         notes.take(client, db),
         client.batch_execute("COMMIT"),
     );
-    let (begun, events, runs, finished, blobs, settled, noted, commit) = results;
-    let written = begun.and(events).and(runs).and(finished).and(blobs).and(settled).and(noted);
+    let (begun, events, runs, finished, blobs, beside, settled, noted, commit) = results;
+    let written = begun.and(events).and(runs).and(finished).and(blobs).and(beside).and(settled).and(noted);
     written.and(commit).map_err(unconfirmed)
 }
 
 /// Makes the rows of runs that begin with this group.
 async fn create_runs(client: &Client, db: &Database, state: &mut State, accepted: &[&Request]) -> Result<(), Error> {
-    let (mut keys, mut versions, mut times) = (Vec::new(), Vec::new(), Vec::new());
-    for request in accepted.iter().filter(|request| request.batch.before().size() == 0) {
+    let (mut keys, mut versions, mut times, mut pruned) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let begins = |batch: &Batch| batch.before().size() == 0 || batch.origin().is_some();
+    for request in accepted.iter().filter(|request| begins(&request.batch)) {
         keys.push(request.key());
         versions.push(version_number(request.batch.after().version()));
         let first = request.batch.records().first().and_then(crate::place);
         times.push(first.map_or(0, |place| place.ts.0));
+        pruned.push(request.batch.origin().map(|origin| origin.through().get().cast_signed()));
     }
     if keys.is_empty() {
         return Ok(());
     }
     let sql = db.sql(
-        "INSERT INTO @runs (run_id, version, started_at)
-         SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bigint[]) RETURNING run_id, id",
+        "INSERT INTO @runs (run_id, version, started_at, pruned_through)
+         SELECT * FROM unnest($1::bytea[], $2::smallint[], $3::bigint[], $4::bigint[]) RETURNING run_id, id",
     );
-    let params: [Param<'_>; 3] =
-        [(&keys, Type::BYTEA_ARRAY), (&versions, Type::INT2_ARRAY), (&times, Type::INT8_ARRAY)];
+    let params: [Param<'_>; 4] = [
+        (&keys, Type::BYTEA_ARRAY),
+        (&versions, Type::INT2_ARRAY),
+        (&times, Type::INT8_ARRAY),
+        (&pruned, Type::INT8_ARRAY),
+    ];
     for row in client.query_typed(&sql, &params).await? {
         if let Some(run) = state.runs.get_mut(row.get::<_, &[u8]>(0)) {
             run.id = Some(row.get(1));

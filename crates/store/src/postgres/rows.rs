@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use bytes::BytesMut;
-use r1_event::{Batch, Record};
+use r1_event::{Batch, Origin, Record};
 use tokio_postgres::types::{IsNull, ToSql, Type, accepts, to_sql_checked};
 use tokio_postgres::{Client, Error};
 
 use super::database::{Database, Param};
 use crate::lease::FencingToken;
+use crate::rules;
 
 /// A chain is snapshotted whenever a batch crosses a multiple of this.
 const SNAPSHOT_EVERY: u64 = 1024;
@@ -25,6 +26,7 @@ pub(super) struct Writes<'a> {
     pub(super) runs: Runs,
     pub(super) finished: Finished<'a>,
     pub(super) blobs: BlobRefs<'a>,
+    pub(super) beside: Beside,
 }
 
 impl<'a> Writes<'a> {
@@ -37,6 +39,7 @@ impl<'a> Writes<'a> {
             runs: Runs::default(),
             finished: Finished::default(),
             blobs: BlobRefs::default(),
+            beside: Beside::default(),
         }
     }
 
@@ -57,13 +60,20 @@ impl<'a> Writes<'a> {
         }
         let after = batch.after();
         let crossed = after.size() / SNAPSHOT_EVERY > batch.before().size() / SNAPSHOT_EVERY;
-        if crossed || after.terminal().is_some() {
+        // Without a snapshot a chain is followed from event 1.
+        if crossed || after.terminal().is_some() || batch.origin().is_some() {
             // Two batches of one run in a group: the later one's state is the one to keep.
             self.runs.retain_others(run);
             self.runs.ids.push(run);
             self.runs.terminals.push(after.terminal().map(|kind| kind.number().cast_signed()));
             self.runs.sizes.push(after.size().cast_signed());
             self.runs.snapshots.push(after.snapshot());
+        }
+        for record in batch.origin().map_or(&[][..], Origin::beside) {
+            let encoded = record.encode();
+            self.beside.runs.push(run);
+            self.beside.keys.push(rules::side_record_key(record, &encoded).into_bytes());
+            self.beside.records.push(encoded);
         }
         if after.terminal().is_some() {
             self.finished.keys.push(after.run().as_str().as_bytes());
@@ -254,6 +264,35 @@ impl BlobRefs<'_> {
         );
         let params: [Param<'_>; 3] =
             [(&self.hashes, Type::BYTEA_ARRAY), (&self.runs, Type::INT8_ARRAY), (&self.seqs, Type::INT8_ARRAY)];
+        client.execute_typed(&sql, &params).await.map(drop)
+    }
+}
+
+/// Rows of `side_records`, of runs that begin behind events that were pruned elsewhere.
+#[derive(Default)]
+pub(super) struct Beside {
+    runs: Vec<i64>,
+    keys: Vec<Vec<u8>>,
+    records: Vec<Vec<u8>>,
+}
+
+impl Beside {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    pub(super) async fn insert(&self, client: &Client, db: &Database) -> Result<(), Error> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let sql = db.sql(
+            "INSERT INTO @side_records (run, key, record)
+             SELECT q.run, q.key, q.record
+             FROM unnest($1::bigint[], $2::bytea[], $3::bytea[]) WITH ORDINALITY AS q (run, key, record, n)
+             ORDER BY q.n ON CONFLICT DO NOTHING",
+        );
+        let params: [Param<'_>; 3] =
+            [(&self.runs, Type::INT8_ARRAY), (&self.keys, Type::BYTEA_ARRAY), (&self.records, Type::BYTEA_ARRAY)];
         client.execute_typed(&sql, &params).await.map(drop)
     }
 }

@@ -1,11 +1,11 @@
 //! One batch: look at fence, head, blobs, commands and note, then insert.
 
-use r1_event::{Batch, UnixNanos};
+use r1_event::{Batch, Origin, UnixNanos};
 use rusqlite::{OptionalExtension as _, params};
 
 use super::row::signed;
 use super::writer::Session;
-use super::{commands, documents};
+use super::{commands, documents, erase};
 use crate::blob::files::BlobFiles;
 use crate::clock;
 use crate::error::AppendError;
@@ -65,13 +65,18 @@ pub(super) fn append(
         }
         None => {
             let mut insert = db.prepare_cached(
-                "INSERT INTO runs (run_id, version, started_at, terminal, snapshot) VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO runs (run_id, version, started_at, terminal, snapshot, pruned_through)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?;
             let started_at = crate::place(first).map_or(UnixNanos(0), |place| place.ts);
             let version = batch.after().version().number();
-            insert.insert(params![run.as_str(), version, started_at.0, terminal, snapshot])?
+            let pruned_through = batch.origin().map(|origin| signed(origin.through().get()));
+            insert.insert(params![run.as_str(), version, started_at.0, terminal, snapshot, pruned_through])?
         }
     };
+    for record in batch.origin().map_or(&[][..], Origin::beside) {
+        erase::keep(db, row, record)?;
+    }
     known.row = Some(row);
     known.standing.head = head.clone();
     let insert = session.insert_event()?;
@@ -91,5 +96,6 @@ pub(super) fn append(
 
 fn is_snapshot_due(batch: &Batch) -> bool {
     let (before, after) = (batch.before().size(), batch.after().size());
-    batch.after().terminal().is_some() || before / SNAPSHOT_EVERY != after / SNAPSHOT_EVERY
+    // Without a snapshot a chain is followed from event 1.
+    batch.after().terminal().is_some() || batch.origin().is_some() || before / SNAPSHOT_EVERY != after / SNAPSHOT_EVERY
 }

@@ -1,6 +1,5 @@
-use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use r1_event::exchange::{Encoder, Format};
@@ -13,6 +12,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lines::Lines;
 use crate::output;
+use crate::output_file::{self, Replace};
 use crate::progress::Ticker;
 use crate::render::text::count;
 use crate::target::Target;
@@ -20,9 +20,9 @@ use crate::target::Target;
 /// Write a log to a file or to standard output, without losing a byte
 ///
 /// `cborseq` is the compact form. `ndjson` and `json` carry the same bytes in base64, and beside them, as
-/// `data`, what each payload says in plain JSON under the names of the log; it is for looking only. `r1 log
+/// `data`, what each event says in plain JSON, as frontends see it; it is for looking only. `r1 log
 /// import` reads all three back. `stoke` are the lines of `r1 run --output-format stream-json`: they are for
-/// programs that read such a stream, and cannot be imported. For events as frontends see them use `r1 log show --json`.
+/// programs that read such a stream, and cannot be imported. For whole envelopes use `r1 log show --json`.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -90,7 +90,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     // Reading and writing block, and nothing else is to be done meanwhile.
     tokio::task::block_in_place(|| match &args.output {
         None => write(logs, &args, &mut io::BufWriter::new(io::stdout().lock()), &progress),
-        Some(path) => write_file(logs, &args, path, &progress),
+        Some(path) => {
+            let replace = Replace::if_forced(args.force);
+            output_file::write(path, replace, |out| write(logs, &args, out, &progress))
+        }
     })?;
     drop(ticker);
     if let Some(path) = &args.output {
@@ -120,30 +123,4 @@ fn write_lines(logs: Logs, lines: &Lines, out: &mut dyn Write, progress: &Progre
         stoke::export(&log, notes, &options, progress, |line| out.write_all(&line.bytes))?;
     }
     Ok(out.flush()?)
-}
-
-/// Writes beside the file and then puts it in place, so that nobody ever finds half of it.
-fn write_file(logs: Logs, args: &Args, path: &Path, progress: &Progress) -> Result<(), CliError> {
-    let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
-    if path.exists() && !args.force {
-        return Err(CliError::new(format!("{} is there already", path.display())).hint("replace it with `--force`"));
-    }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = tempfile::NamedTempFile::new_in(directory).map_err(failed)?;
-    let mut out = io::BufWriter::new(temporary);
-    write(logs, args, &mut out, progress)?;
-    let temporary = out.into_inner().map_err(|err| failed(err.into_error()))?;
-    temporary.as_file().sync_all().map_err(failed)?;
-    let file: File = temporary.persist(path).map_err(|err| failed(err.error))?;
-    share(&file).map_err(failed)
-}
-
-/// Temporary files are private; an export is an ordinary file.
-fn share(file: &File) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    file.sync_all()
 }

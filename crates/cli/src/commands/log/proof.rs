@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgGroup;
 use r1_event::Seq;
 use r1_receipt::export::tlog_proof;
-use r1_runtime::control::proof::{self, Question, Verification};
+use r1_runtime::control::proof::{self, KeyStanding, Question, Verification};
 use r1_runtime::source::Log;
 use serde::Serialize;
 
@@ -13,7 +13,8 @@ use crate::commands::receipt::publisher;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::output::{self, BOLD, DIM, GOOD, NOTICE, print_json};
+use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTICE, print_json};
+use crate::output_file::{self, Replace};
 use crate::render::text::one_line;
 use crate::target::Target;
 
@@ -30,7 +31,7 @@ use crate::target::Target;
 #[command(
     group = ArgGroup::new("question").required(true).args(["seq", "from_size", "verify"]),
     after_long_help = "\
-Exit codes: 0 made or holds, 1 does not hold, 2 usage or I/O.
+Exit codes: 0 made or holds, 1 does not hold or its key does not count, 2 usage or I/O.
 
 Examples:
   r1 log proof last --seq 7 -o event-7.json
@@ -125,9 +126,7 @@ async fn prove_for_stock_tools(log: Log, seq: Seq, args: &Args, context: &Contex
 
 fn write(args: &Args, proof: &str) -> Result<(), CliError> {
     match &args.output {
-        Some(path) => {
-            fs::write(path, proof).map_err(|err| CliError::new(format!("cannot write {}", path.display())).because(err))
-        }
+        Some(path) => output_file::write_bytes(path, Replace::Allow, proof.as_bytes()),
         None => Ok(std::io::stdout().lock().write_all(proof.as_bytes())?),
     }
 }
@@ -150,11 +149,12 @@ async fn verify(file: &Path, args: &Args, context: &Context) -> Result<Exit, Cli
         Some(target) => {
             let target = Target::open(context, target).await?.only(args.run.as_deref())?;
             let (log, _store) = target.only(Some(&verification.run_id))?.single()?;
-            let root = tokio::task::block_in_place(|| proof::root_at(&log, verification.size))?;
+            let root = tokio::task::block_in_place(|| proof::root_at(&log, verification.size, verification.tree))?;
             Some(root.is_some_and(|root| root.to_string() == verification.root))
         }
     };
-    let ok = log_agrees != Some(false);
+    // Where the log itself has the root, nobody needs to vouch for it.
+    let ok = log_agrees.unwrap_or(!verification.key_standing.is_bad());
     let report = Report { ok, verification, log_agrees };
     if args.json {
         print_json(&report)?
@@ -169,23 +169,35 @@ fn print(report: &Report) -> Result<(), CliError> {
     let mut out = output::stdout();
     if *ok {
         writeln!(out, "{GOOD}proof holds{GOOD:#}  {}", verification.statement)?;
+    } else if *log_agrees == Some(false) {
+        writeln!(out, "{BAD}log differs{BAD:#}  the proof is sound in itself, but the log has another root")?;
     } else {
-        let bad = output::BAD;
-        writeln!(out, "{bad}log differs{bad:#}  the proof is sound in itself, but the log has another root")?;
+        writeln!(out, "{BAD}not trusted{BAD:#}  the proof is sound in itself, but the word of its key does not count")?;
     }
     writeln!(out, "  {DIM}run{DIM:#}    {BOLD}{}{BOLD:#}", verification.run_id)?;
     writeln!(out, "  {DIM}root{DIM:#}   {}", verification.root)?;
     if let Some(data) = &verification.data {
         writeln!(out, "  {DIM}event{DIM:#}  {}", one_line(&data.to_string(), 160))?;
     }
-    let trust = match (&verification.signed_by, verification.key_known, log_agrees) {
-        (Some(key), true, _) => format!("the root is signed by {key}, which is in your keyring"),
-        (Some(key), false, _) => {
-            format!("{NOTICE}the root is signed by {key}, which is not in your keyring{NOTICE:#}")
-        }
-        (None, _, Some(true)) => "the root is that of the log".into(),
-        (None, _, _) => format!("{NOTICE}nobody vouches for the root: compare it with one you trust{NOTICE:#}"),
-    };
-    writeln!(out, "  {DIM}trust{DIM:#}  {trust}")?;
+    writeln!(out, "  {DIM}trust{DIM:#}  {}", trust(verification, *log_agrees))?;
     Ok(out.flush()?)
+}
+
+fn trust(verification: &Verification, log_agrees: Option<bool>) -> String {
+    let Some(key) = &verification.signed_by else {
+        return match log_agrees {
+            Some(true) => "the root is that of the log".into(),
+            Some(false) | None => {
+                format!("{NOTICE}nobody vouches for the root: compare it with one you trust{NOTICE:#}")
+            }
+        };
+    };
+    let what = match verification.key_standing {
+        KeyStanding::Counts => return format!("the root is signed by {key}, which is in your keyring"),
+        KeyStanding::Unsigned | KeyStanding::Unknown => "is not in your keyring",
+        KeyStanding::WrongUse => "your keyring has for something else than runs",
+        KeyStanding::Expired => "had expired when the last event under it happened",
+        KeyStanding::Revoked => "your keyring calls revoked",
+    };
+    format!("{NOTICE}the root is signed by {key}, which {what}{NOTICE:#}")
 }

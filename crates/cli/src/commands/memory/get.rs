@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::print_json;
+use crate::output_file::{self, Replace};
 use crate::workshop::Workshop;
 
 /// Print what stands under a key, byte for byte
@@ -57,10 +58,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return Ok(Exit::Ok);
     }
     match args.output {
-        Some(path) => {
-            let failed = |err| CliError::new(format!("cannot write {}", path.display())).because(err);
-            std::fs::write(&path, value.bytes()).map_err(failed)?;
-        }
+        Some(path) => output_file::write_bytes(&path, Replace::Allow, value.bytes())?,
         None => {
             let mut out = std::io::stdout().lock();
             out.write_all(value.bytes())?;

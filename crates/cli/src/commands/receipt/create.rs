@@ -17,6 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BOLD, DIM, print_json};
+use crate::output_file::{self, Replace};
 use crate::progress::Ticker;
 use crate::render::receipt as render;
 use crate::settings;
@@ -196,24 +197,16 @@ pub(in crate::commands) async fn keep(
 
 /// Writes a receipt whole or not at all. One with other content stays unless `force` says otherwise.
 fn save(path: &Path, bytes: &[u8], force: bool) -> Result<(), CliError> {
-    match fs::read(path) {
-        Ok(there) if there == bytes => return Ok(()),
-        Ok(_) if !force => {
-            let message = format!("{} is there already, with other content", path.display());
-            return Err(CliError::new(message).hint("name another file with -o, or replace it with --force"));
+    // Reading a device may never end.
+    if path.is_file() {
+        match fs::read(path) {
+            Ok(there) if there == bytes => return Ok(()),
+            Ok(_) if !force => {
+                let message = format!("{} is there already, with other content", path.display());
+                return Err(CliError::new(message).hint("name another file with -o, or replace it with --force"));
+            }
+            Ok(_) | Err(_) => {}
         }
-        Ok(_) | Err(_) => {}
     }
-    let failed = |err: std::io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut draft = tempfile::Builder::new().permissions(shared()).tempfile_in(directory).map_err(failed)?;
-    draft.write_all(bytes).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
-    draft.persist(path).map_err(|err| failed(err.error))?;
-    Ok(())
-}
-
-/// A receipt is made to be given away.
-#[cfg(unix)]
-fn shared() -> fs::Permissions {
-    std::os::unix::fs::PermissionsExt::from_mode(0o644)
+    output_file::write_bytes(path, Replace::Allow, bytes)
 }

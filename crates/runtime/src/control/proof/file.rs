@@ -10,7 +10,10 @@ use r1_receipt::key::Jwk;
 use serde::{Deserialize, Serialize};
 
 /// A proof with all that is needed to check it, but for the reason to trust its root.
+///
+/// Nothing in it may be overlooked, so a field that is not known makes it no proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ProofFile {
     /// `r1-proof-1`.
     pub format: String,
@@ -33,7 +36,7 @@ pub struct ProofFile {
 
 /// What a proof proves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Claim {
     /// This event stands at this place.
     Inclusion {
@@ -53,13 +56,14 @@ pub enum Claim {
 
 /// An event's bytes in base64.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum EventBytes {
-    /// v2: header and payload apart; the payload is null once erased, and may be left out.
+    /// v2: header and payload apart; the payload is null once erased.
     V2 {
         /// The header.
         header: String,
-        /// The payload.
+        /// The payload. It must be named: a proof that lost it is not one of an erased event.
+        #[serde(deserialize_with = "Option::deserialize")]
         payload: Option<String>,
     },
     /// v1: the envelope.
@@ -71,6 +75,7 @@ pub enum EventBytes {
 
 /// A signature over the root: a seal or a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct SignatureFile {
     /// `kid:…`.
     pub key_id: String,
