@@ -41,6 +41,11 @@ impl Examined {
         self.hash.ok()
     }
 
+    /// Its place, as it says.
+    pub(crate) const fn seq(&self) -> u64 {
+        self.seq
+    }
+
     pub(super) fn run_id(&self) -> &[u8] {
         &self.header[self.run_id.clone()]
     }
