@@ -167,7 +167,7 @@ pub fn exchange(data: &[u8]) {
 
 fn is_sound(item: &Item) -> bool {
     match item {
-        Item::Event(record) | Item::Rebuilt(record) => {
+        Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
             record.header().is_ok() || v1::Header::decode(&record.header).is_some()
         }
         Item::Side(_) => true,
@@ -177,7 +177,7 @@ fn is_sound(item: &Item) -> bool {
 /// Everything that makes text of what was read.
 fn show(item: &Item) {
     match item {
-        Item::Event(record) | Item::Rebuilt(record) => {
+        Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
             let kind = record.header().map_or(Kind::Typed, |header| header.kind);
             black_box(readable_payload(kind, record.payload.as_deref().unwrap_or_default()));
         }

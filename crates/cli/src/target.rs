@@ -5,7 +5,7 @@ use std::path::Path;
 use r1_event::RunId;
 use r1_runtime::location::{LocationError, Purpose, StoreLocation};
 use r1_runtime::resolve;
-use r1_runtime::source::{Log, LogFile, StoredRun, open_file};
+use r1_runtime::source::{Log, LogFile, SourceError, StoredRun, open_file, open_file_to_check};
 use r1_store::{RunFilter, SharedStore};
 
 use crate::context::Context;
@@ -20,6 +20,19 @@ pub(crate) struct Target {
 impl Target {
     /// Finds what `given` names: a file if there is one, otherwise a run of the store.
     pub(crate) async fn open(context: &Context, given: &str) -> Result<Self, CliError> {
+        Self::find(context, given, open_file).await
+    }
+
+    /// The same for whoever has something to say about a log without events too.
+    pub(crate) async fn open_to_check(context: &Context, given: &str) -> Result<Self, CliError> {
+        Self::find(context, given, open_file_to_check).await
+    }
+
+    async fn find(
+        context: &Context,
+        given: &str,
+        open_file: impl FnOnce(&Path) -> Result<LogFile, SourceError>,
+    ) -> Result<Self, CliError> {
         let path = Path::new(if given == "-" { "/dev/stdin" } else { given });
         if path.exists() {
             return match open_file(path)? {

@@ -15,7 +15,6 @@ use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::kind::Kind;
 use crate::merkle::{Blake3, Frontier};
 use crate::payload::{self, Payload, UnfitPayload};
-use crate::projection;
 use crate::record::{Record, Version};
 use crate::seal::Statement;
 use crate::side_record::{Prune, SideRecord};
@@ -351,7 +350,7 @@ impl Batch {
     fn encode(&self, before: u64, payload: Payload) -> Result<Bytes, ChainError> {
         let payload = self.with_root(payload);
         if let Payload::Typed(typed) = &payload {
-            projection::refuse_reserved(&typed.r#type)?;
+            payload::check_typed(typed)?;
         }
         if self.after.version != Version::V2 {
             return Err(ChainError::NotV2 { run: self.after.run.clone() });
@@ -398,7 +397,7 @@ impl Batch {
                     return Err(ChainError::PayloadMismatch { seq });
                 }
                 if let (Kind::Typed, Ok(Payload::Typed(typed))) = (kind, Payload::decode(kind, bytes)) {
-                    projection::refuse_reserved(&typed.r#type)?;
+                    payload::check_typed(&typed)?;
                 }
             }
             (Version::V1, Some(bytes)) => v1::check_payload(bytes)?,

@@ -36,6 +36,9 @@ use crate::v1::ndjson::ReadLineError;
 pub enum Item {
     /// An event.
     Event(Record),
+    /// A v1 event whose envelope Starling reads, but would not write so: the record holds what it would
+    /// write, which is also what the event's hash is over.
+    Respelled(Record),
     /// An event of a Starling export, which holds no payload bytes: they were rebuilt from JSON.
     Rebuilt(Record),
     /// A fact beside the log.

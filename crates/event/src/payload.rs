@@ -12,6 +12,7 @@ mod kinds;
 
 use bytes::Bytes;
 
+pub(crate) use field::is_of_type;
 pub use field::{Field, FieldSpec, FieldType, PayloadError, Presence, Raw};
 pub use kinds::*;
 pub use map::Extra;
@@ -120,11 +121,22 @@ pub(crate) fn visit_v2<'a>(bytes: &'a [u8], visit: impl FnMut(&'a [u8], &'a [u8]
     if bytes.len() > MAX_PAYLOAD {
         return Err(UnfitPayload::Oversized { bytes: bytes.len() });
     }
-    if bytes.first().is_none_or(|first| first >> 5 != 5) {
+    if !is_map(bytes) {
         cbor::check(bytes, Rules::CANONICAL)?;
         return Err(UnfitPayload::NotAMap);
     }
     Ok(cbor::scan::visit_map(bytes, Rules::CANONICAL, visit)?)
+}
+
+/// Whether an item is a map.
+pub(crate) fn is_map(item: &[u8]) -> bool {
+    item.first().is_some_and(|first| first >> 5 == 5)
+}
+
+/// Checks what a Typed event says beyond being a map: a type that no other kind has, and a map of data.
+pub(crate) fn check_typed(typed: &Typed) -> Result<(), UnfitPayload> {
+    crate::projection::refuse_reserved(&typed.r#type)?;
+    if is_map(typed.data.bytes()) { Ok(()) } else { Err(UnfitPayload::DataNotAMap { type_name: typed.r#type.clone() }) }
 }
 
 /// Why a payload may not stand in a log.
@@ -147,6 +159,12 @@ pub enum UnfitPayload {
     NotV1 {
         /// The kind.
         kind: Kind,
+    },
+    /// A Typed event whose `data` is something else than a map.
+    #[error("the data of `{type_name}` is not a map")]
+    DataNotAMap {
+        /// The type given.
+        type_name: String,
     },
     /// A Typed event that poses as one of the kinds 2–16.
     #[error("`{type_name}` is the type of {kind} events and cannot be a Typed event's")]

@@ -37,6 +37,31 @@ pub fn reserved_for(type_name: &str) -> Option<Kind> {
     RESERVED.iter().find_map(|(name, kind)| (*name == type_name).then_some(*kind))
 }
 
+/// Whether an event of this kind in a v2 log can be one that is served as `type_name`.
+#[must_use]
+pub fn may_be_served_as(kind: Kind, type_name: &str) -> bool {
+    match kind {
+        Kind::RunStarted => matches!(type_name, "run.queued" | "run.resumed_from_event"),
+        Kind::Typed => reserved_for(type_name).is_none(),
+        Kind::Other(_) => type_of(Version::V2, kind, None) == type_name,
+        Kind::UserMessageAppended
+        | Kind::TurnStarted
+        | Kind::ReasoningEmitted
+        | Kind::AssistantMessageCompleted
+        | Kind::ToolCallScheduled
+        | Kind::ToolCallCompleted
+        | Kind::ToolCallFailed
+        | Kind::SideEffectRecorded
+        | Kind::BudgetExceeded
+        | Kind::ContextTruncated
+        | Kind::RunCompleted
+        | Kind::RunFailed
+        | Kind::RunCancelled
+        | Kind::RunResumed
+        | Kind::TurnFailed => reserved_for(type_name) == Some(kind),
+    }
+}
+
 /// The event-protocol type that an event is served as.
 ///
 /// Some kinds have several, which only the payload tells apart; without it they get their plainest.

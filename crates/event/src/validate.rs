@@ -25,10 +25,11 @@
 
 mod erasures;
 mod facts;
-pub(crate) mod findings;
+mod findings;
 mod links;
 mod pairing;
 mod parallel;
+mod standing;
 mod v1;
 mod v2;
 mod vouchers;
@@ -37,7 +38,9 @@ use std::collections::HashMap;
 
 pub use self::erasures::Redaction;
 use self::facts::Examined;
-use crate::finding::{Finding, Integrity, Part, State, Verdict};
+pub use self::findings::Findings;
+pub use self::standing::Standing;
+use crate::finding::{Finding, Part, Verdict};
 use crate::id::Seq;
 use crate::record::{Record, Version};
 use crate::seal::SealKey;
@@ -53,6 +56,10 @@ pub struct Options {
     pub keys: Vec<SealKey>,
     /// `redaction.applied` events of other runs that erase records of this one name.
     pub redactions: HashMap<(String, u64), Redaction>,
+    /// What whoever keeps the log says of it, as it was before the first event was read.
+    pub standing: Option<Standing>,
+    /// What came up already while the log was read.
+    pub findings: Findings,
 }
 
 /// How the source of a log ended.
@@ -140,10 +147,10 @@ impl Validator {
 
     fn decide(&self, first: &Record) -> Check {
         if first.version() == Some(Version::V1) {
-            return Check::V1(Box::new(v1::LogCheck::new(&self.options.side_records)));
+            return Check::V1(Box::new(v1::LogCheck::new(&self.options)));
         }
         let run_id = first.header().map(|header| header.run_id.to_owned()).unwrap_or_default();
-        Check::V2(Box::new(v2::LogCheck::new(&run_id, &self.options.side_records)))
+        Check::V2(Box::new(v2::LogCheck::new(&run_id, &self.options)))
     }
 
     fn observe(&mut self, page: ExaminedPage) {
@@ -179,22 +186,28 @@ impl Examiner {
     }
 }
 
+/// The verdict on a log without events. What is known of it besides still counts: a seal says what is gone.
 fn empty_verdict(options: &Options, ending: Ending) -> Verdict {
-    let pruned_only = options.side_records.iter().any(|record| matches!(record, SideRecord::Prune(_)));
-    let message = if pruned_only { "all events of the log are gone" } else { "there are no events" };
-    let state = if ending == Ending::Clean { State::Open } else { State::Truncated };
-    Verdict {
-        run_id: options.side_records.iter().find_map(SideRecord::run_id).unwrap_or_default().to_owned(),
-        schema_version: None,
-        events: 0,
-        integrity: Integrity::Broken,
-        state,
-        findings: vec![Finding::new(Part::Integrity, "no_events", None, message)],
-        compat: None,
-        merkle_root: None,
-        head_hash: None,
-        sealed_by: None,
-        pruned_through: None,
-        recorded: false,
-    }
+    let (beside, standing) = (&options.side_records, options.standing.as_ref());
+    let run_id = standing.map(|standing| standing.run_id.as_str());
+    let run_id = run_id.or_else(|| beside.iter().find_map(SideRecord::run_id)).unwrap_or_default().to_owned();
+    let pruned = beside.iter().any(|record| matches!(record, SideRecord::Prune(_)));
+    let message = if pruned { "all events of the log are gone" } else { "there are no events" };
+    let no_events = Finding::new(Part::Integrity, "no_events", None, message);
+    // Nothing at all is known of an empty file: to Starling it is a log, and one that it refuses.
+    let unknown = beside.is_empty() && ending == Ending::Clean;
+    let version = standing.map_or(if unknown { Version::V1 } else { Version::V2 }, |standing| standing.version);
+    let verdict = match version {
+        Version::V1 => {
+            let mut check = v1::LogCheck::new(options);
+            check.add(no_events);
+            check.finish(options, ending)
+        }
+        Version::V2 => {
+            let mut check = v2::LogCheck::new(&run_id, options);
+            check.add(no_events);
+            check.finish(options, ending)
+        }
+    };
+    Verdict { run_id, ..verdict }
 }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use exchange_file::FileRun;
-use r1_event::exchange::{ExchangeError, FileKind, SNIFF_LEN, sniff};
+use r1_event::exchange::{ExchangeError, FileKind, Format, SNIFF_LEN, sniff};
+use r1_event::validate::{Findings, Standing};
 use r1_event::{Record, SideRecord};
 use r1_store::{SharedStore, StoreError};
 pub use starling::StarlingRun;
@@ -71,6 +72,24 @@ impl Log {
         }
     }
 
+    /// What its store has noted of it.
+    #[must_use]
+    pub const fn standing(&self) -> Option<&Standing> {
+        match self {
+            Self::Stored(run) => run.standing(),
+            Self::File(_) | Self::Starling(_) => None,
+        }
+    }
+
+    /// What only the bytes it was read from show.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        match self {
+            Self::File(run) => run.findings().clone(),
+            Self::Stored(_) | Self::Starling(_) => Findings::default(),
+        }
+    }
+
     /// Where and why the file could not be read any further after this log's last event.
     #[must_use]
     pub const fn damage(&self) -> Option<&ExchangeError> {
@@ -122,6 +141,18 @@ pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
             Some(runs) => LogFile::Logs(runs.into_iter().map(Log::Starling).collect()),
             None => LogFile::Store(path.to_owned()),
         }),
+    }
+}
+
+/// Opens a file by its content, to be checked: one without a single event, but named like a log, is a log
+/// that has none.
+pub fn open_file_to_check(path: &Path) -> Result<LogFile, SourceError> {
+    let format = || path.extension()?.to_str()?.parse::<Format>().ok();
+    match (open_file(path), format()) {
+        (Err(SourceError::Empty { .. }), Some(format)) => {
+            Ok(LogFile::Logs(vec![Log::File(FileRun::new(path, format, 0))]))
+        }
+        (opened, _) => opened,
     }
 }
 

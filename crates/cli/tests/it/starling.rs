@@ -133,3 +133,61 @@ fn stoke_21_the_receipt_of_an_old_log_verifies_where_there_was_no_key_before() {
     let report = sandbox.json(&["receipt", "verify", "receipt.json", "--log", RUN, "--json"]);
     assert_eq!((&report["ok"], &report["run"]["outcome"]), (&true.into(), &"completed".into()), "{report}");
 }
+
+#[test]
+fn log_02_an_empty_log_is_refused_as_starling_refuses_it() {
+    let sandbox = Sandbox::new();
+    for (name, content) in [("none.cborseq", ""), ("none.ndjson", ""), ("none.json", "[]")] {
+        fs::write(sandbox.path(name), content).unwrap();
+        let report = sandbox.json_of(1, &["log", "validate", name, "--json"]);
+        let run = &report["runs"][0];
+        assert_eq!((&run["events"], &run["integrity"], &run["state"]), (&0.into(), &"broken".into(), &"open".into()));
+        assert_eq!(
+            run["compat"],
+            serde_json::json!({
+                "ok": false,
+                "code": "no_events",
+                "index": null,
+                "seq": null,
+                "message": "eventlog: log failed validation: no events",
+            })
+        );
+        assert_eq!(run["structure"]["findings"][0]["code"], "no_events");
+        assert!(sandbox.r1(&["log", "validate", name]).stdout.contains("no events"));
+        sandbox.r1(&["log", "show", name]).fails(2, "is empty");
+        sandbox.r1(&["log", "import", name]).fails(2, "is empty");
+    }
+    fs::write(sandbox.path("none"), "").unwrap();
+    sandbox.r1(&["log", "validate", "none"]).fails(2, "is empty");
+}
+
+#[test]
+fn log_02_an_envelope_that_starling_would_not_write_so_is_named() {
+    let sandbox = Sandbox::new();
+    let records = log(RUN);
+    let mut events: Vec<Vec<u8>> =
+        records.iter().map(|record| v1::splice(&record.header, record.payload.as_deref())).collect();
+    events[1] = [&b"\xa7"[..], &events[1][1..], b"\x65extra\x01"].concat();
+    fs::write(sandbox.path("odd.cborseq"), events.concat()).unwrap();
+    let run = sandbox.json(&["log", "validate", "odd.cborseq", "--json"])["runs"][0].clone();
+    assert_eq!((&run["compat"]["ok"], &run["integrity"]), (&true.into(), &"ok".into()));
+    let findings = run["structure"]["findings"].as_array().unwrap();
+    let named: Vec<_> = findings.iter().map(|finding| (&finding["code"], &finding["seq"])).collect();
+    assert!(named.contains(&(&"envelope_not_canonical".into(), &2.into())), "{run}");
+    let places: Vec<_> = findings.iter().map(|finding| finding["seq"].as_u64().unwrap_or(u64::MAX)).collect();
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn log_18_a_starling_export_that_does_not_fit_its_hashes_says_that_it_may_be_the_rebuilding() {
+    let sandbox = Sandbox::new();
+    let lines: Vec<String> = log(RUN).iter().map(|record| v1::ndjson::write_line(record).unwrap()).collect();
+    let changed = lines.join("\n").replace("say hello", "say goodbye");
+    fs::write(sandbox.path("export.ndjson"), changed).unwrap();
+    let report = sandbox.json_of(1, &["log", "validate", "export.ndjson", "--json"]);
+    let findings = report["runs"][0]["structure"]["findings"].as_array().unwrap();
+    let rebuilt = findings.last().unwrap();
+    assert_eq!(rebuilt["code"], "payloads_rebuilt");
+    let message = rebuilt["message"].as_str().unwrap();
+    assert!(message.contains("only the log that was exported can tell"), "{message}");
+}

@@ -98,6 +98,27 @@ fn a_whole_store_is_checked_run_by_run() {
 }
 
 #[test]
+fn log_09_a_run_of_the_store_that_lost_its_end_is_truncated() {
+    for (kept, seqs) in [(7, "seq > 7"), (0, "seq > 0")] {
+        let sandbox = Sandbox::new();
+        sandbox.import(&finished(RUN));
+        if kept == 0 {
+            sandbox.ok(&["log", "checkpoint", RUN]);
+        }
+        let file = sandbox.home().join("r1.db");
+        let database = rusqlite::Connection::open(&file).unwrap();
+        database.execute_batch(&format!("DELETE FROM events WHERE {seqs}")).unwrap();
+        drop(database);
+        let report = sandbox.json_of(1, &["log", "validate", RUN, "--json"]);
+        let run = &report["runs"][0];
+        assert_eq!((&run["run_id"], &run["events"], &run["state"]), (&RUN.into(), &kept.into(), &"truncated".into()));
+        let findings = run["structure"]["findings"].as_array().unwrap();
+        let truncated = findings.iter().find(|finding| finding["code"] == "truncated").unwrap();
+        assert_eq!(truncated["seq"], kept + 1, "{run}");
+    }
+}
+
+#[test]
 fn a_closed_pipe_is_no_failure() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));

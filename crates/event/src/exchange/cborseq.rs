@@ -16,11 +16,13 @@ const V1_START: &[u8] = b"\xa6\x62ts";
 pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     match item {
         Item::Side(record) => out.extend_from_slice(&record.encode()),
-        Item::Event(record) | Item::Rebuilt(record) if v1::Header::decode(&record.header).is_some() => {
+        Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record)
+            if v1::Header::decode(&record.header).is_some() =>
+        {
             out.extend_from_slice(&v1::splice(&record.header, record.payload.as_deref()));
         }
         // A damaged header is not for an exporter to judge: it goes out as it is.
-        Item::Event(record) | Item::Rebuilt(record) => {
+        Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
             write::array(out, 2);
             out.extend_from_slice(&record.header);
             match &record.payload {
@@ -44,7 +46,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
         Some(5) if !bytes.starts_with(V1_START) && has_key(bytes, "record") => {
             SideRecord::decode(bytes).map(Item::Side).map_err(ExchangeProblem::Cbor)
         }
-        Some(5 | 6) => read_v1(bytes).map(Item::Event),
+        Some(5 | 6) => read_v1(bytes),
         _ => Err(unexpected("an event or a record beside the log", bytes)),
     }
 }
@@ -71,9 +73,10 @@ fn read_v2(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
 }
 
 /// Reads a v1 event as leniently as Starling does.
-fn read_v1(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
+fn read_v1(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
     let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), Rules::WRITABLE);
-    envelope.map(|envelope| envelope.record).map_err(ExchangeProblem::Envelope)
+    let v1::Envelope { record, canonical } = envelope.map_err(ExchangeProblem::Envelope)?;
+    Ok(if canonical { Item::Event(record) } else { Item::Respelled(record) })
 }
 
 /// Whether the map in `bytes` has this text key.

@@ -63,7 +63,7 @@ pub(super) fn write(item: &Item, shown: Option<Shown<'_>>, out: &mut Vec<u8>) {
 fn write_object(item: &Item, shown: Option<Shown<'_>>, out: &mut Vec<u8>) {
     let object = match item {
         Item::Side(record) => side(record),
-        Item::Event(record) | Item::Rebuilt(record) => match record.version() {
+        Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => match record.version() {
             Some(Version::V1) => v1_event(record, shown),
             Some(Version::V2) => v2_event(record, shown),
             None => None,
@@ -156,7 +156,7 @@ pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
         // The bytes decide, not the text beside them: what is no record there would be an event elsewhere.
         match super::cborseq::read(&bytes(&cbor, "cbor")?)? {
             Item::Side(record) => Ok(Item::Side(record)),
-            Item::Event(_) | Item::Rebuilt(_) => {
+            Item::Event(_) | Item::Respelled(_) | Item::Rebuilt(_) => {
                 Err(ExchangeProblem::Json("`cbor` holds no record that stands beside a log".into()))
             }
         }

@@ -1,3 +1,5 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
@@ -178,4 +180,30 @@ fn data_for_people_spells_hashes_in_hex_and_content_in_base64() {
     let data = cbor::Value::object([("b", cbor::Value::Bytes(vec![1])), ("f", cbor::Value::Float(f64::INFINITY))]);
     let typed = Payload::Typed(Typed { r#type: "a.b".into(), data: (&data).into(), ..Default::default() });
     assert_eq!(readable_payload(typed.kind(), &typed.encode()), serde_json::json!({"b": "AQ==", "f": "Infinity"}));
+}
+
+#[test]
+fn log_02_a_v1_envelope_that_starling_would_not_write_so_is_told_from_one_that_it_wrote() {
+    let Item::Event(record) = v1_items().remove(0) else { panic!("an event") };
+    let written = v1::splice(&record.header, record.payload.as_deref());
+    assert_eq!(decode(Format::Cborseq, &written, 9).unwrap(), [Item::Event(record.clone())]);
+    let spell = |from: &[u8], to: &[u8]| {
+        let at = written.windows(from.len()).position(|part| part == from).unwrap();
+        [&written[..at], to, &written[at + from.len()..]].concat()
+    };
+    let extra_key = [&b"\xa7"[..], &written[1..], b"\x65extra\x01"].concat();
+    let self_described = [&b"\xd9\xd9\xf7"[..], &written].concat();
+    for respelled in [
+        extra_key,
+        self_described,
+        spell(b"\x63seq\x01", b"\x63seq\x18\x01"),
+        spell(b"\x63seq", b"\x63SEQ"),
+        spell(b"prev_hash", b"prav_hash"),
+    ] {
+        let items = vec![Item::Respelled(record.clone())];
+        assert_eq!(decode(Format::Cborseq, &respelled, 9).unwrap(), items);
+        let line = serde_json::json!({"event": STANDARD.encode(&respelled)}).to_string();
+        assert_eq!(decode(Format::Ndjson, line.as_bytes(), 9).unwrap(), items, "the bytes decide in JSON too");
+        assert_eq!(encode(Format::Cborseq, &items), written);
+    }
 }

@@ -392,6 +392,22 @@ pub(super) fn holds(field_type: FieldType, item: &[u8]) -> bool {
     }
 }
 
+/// [`holds`] for an item of valid UTF-8, without looking into its strings.
+pub(crate) fn is_of_type(field_type: FieldType, item: &[u8]) -> bool {
+    let is_major = |major| is_null(item) || item.first().is_some_and(|first| first >> 5 == major);
+    match field_type {
+        FieldType::Bytes => is_major(2),
+        FieldType::Text => is_major(3),
+        FieldType::Bool
+        | FieldType::Uint(_)
+        | FieldType::Int
+        | FieldType::Float
+        | FieldType::Raw
+        | FieldType::List(_)
+        | FieldType::Struct(_) => holds(field_type, item),
+    }
+}
+
 /// How many bytes a text or byte string of this length takes.
 pub(super) const fn string_len(len: usize) -> usize {
     write::head_len(len as u64) + len

@@ -46,6 +46,11 @@ impl Examined {
         UnixNanos(self.ts)
     }
 
+    /// Its place, as it says.
+    pub(crate) const fn seq(&self) -> u64 {
+        self.seq
+    }
+
     pub(super) fn run_id(&self) -> &[u8] {
         &self.header[self.run_id.clone()]
     }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use crate::finding::{Finding, Part};
 use crate::id::Digest;
-use crate::side_record::{Erase, EventRef};
+use crate::kind::Kind;
+use crate::projection;
+use crate::side_record::{Erase, EventRef, may_be_erased};
 
 /// A `redaction.applied` event of another run, looked up by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +38,21 @@ impl Erasures {
     }
 
     /// Takes an event whose payload is gone.
-    pub(super) fn erased(&mut self, run_id: &str, seq: u64, findings: &mut Vec<Finding>) {
+    pub(super) fn erased(&mut self, run_id: &str, seq: u64, kind: Kind, findings: &mut Vec<Finding>) {
         let Some(erase) = self.records.get(&seq) else {
             let message = format!("the payload of event {seq} is gone and no erase record says why");
             findings.push(Finding::new(Part::Integrity, "payload_missing", Some(seq), message));
             return;
         };
+        let type_name = &erase.type_name;
+        if !may_be_erased(kind, type_name) {
+            let message = format!("the payload of event {seq} is gone, but nobody may erase {kind} or `{type_name}`");
+            findings.push(Finding::new(Part::Integrity, "erasure_forbidden", Some(seq), message));
+        } else if !projection::may_be_served_as(kind, type_name) {
+            let message = format!("the erase record of event {seq} names a type that a {kind} event never has");
+            findings
+                .push(Finding::new(Part::Integrity, "erasure_of_other_type", Some(seq), message).with(kind, type_name));
+        }
         let redaction = &erase.redaction;
         if redaction.run_id.as_str() == run_id {
             self.waiting.entry(redaction.seq.get()).or_default().push(seq);
@@ -71,14 +82,26 @@ impl Erasures {
         }
     }
 
-    /// What is still unexplained at the end of the log.
-    pub(super) fn finish(&self, run_id: &str, known: &HashMap<(String, u64), Redaction>, findings: &mut Vec<Finding>) {
+    /// What is still unexplained at the end of the log. Only a run that has ended may be redacted from
+    /// elsewhere: an open one says so itself.
+    pub(super) fn finish(
+        &self,
+        run_id: &str,
+        has_ended: bool,
+        known: &HashMap<(String, u64), Redaction>,
+        findings: &mut Vec<Finding>,
+    ) {
         for (redaction, erased) in &self.waiting {
             let reason = format!("event {redaction}, which should say why, is not in the log");
             findings.extend(erased.iter().map(|erased| unowned(*erased, &reason)));
         }
         for (erased, redaction) in &self.elsewhere {
             let EventRef { run_id: operator_run, seq, hash, .. } = redaction;
+            if !has_ended {
+                let reason = format!("event {seq} of run {operator_run} cannot say why, as this run has not ended");
+                findings.push(unowned(*erased, &reason));
+                continue;
+            }
             match known.get(&(operator_run.to_string(), seq.get())) {
                 Some(found)
                     if found.hash == *hash && found.run_id == run_id && found.sequences.contains(&(erased - 1)) => {}

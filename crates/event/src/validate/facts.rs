@@ -8,7 +8,7 @@ use crate::header::{Header, MalformedHeader};
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
 use crate::merkle::{Blake3, TreeHash as _};
-use crate::payload::{self, Field as _, UnfitPayload};
+use crate::payload::{self, Field as _, FieldSpec, UnfitPayload};
 use crate::projection;
 use crate::record::{Record, Version};
 
@@ -20,6 +20,8 @@ pub(super) struct Examined {
     pub(super) header: Result<Fields, MalformedHeader>,
     pub(super) payload: PayloadState,
     pub(super) fact: Fact,
+    /// A key of an intact payload that holds something else than its kind says.
+    pub(super) unreadable: Option<&'static str>,
 }
 
 /// The header's fields that later checks need.
@@ -84,10 +86,8 @@ pub(super) enum Fact {
         run_id: String,
         sequences: Vec<u64>,
     },
-    /// A payload that does not hold what its kind promises.
-    Unreadable {
-        key: &'static str,
-    },
+    /// Not to be told, because the payload does not hold what its kind promises.
+    Unreadable,
 }
 
 /// One attempt at a tool call.
@@ -129,36 +129,38 @@ fn read(run_id: &str, record: &Record, hashes: Hashes) -> Examined {
     let Hashes { header: hash, leaf, payload: payload_hash } = hashes;
     match Header::decode_of(run_id, &record.header) {
         Ok(header) => {
-            let (payload, fact) = match &record.payload {
-                None => (PayloadState::Erased, Fact::Nothing),
+            let (payload, fact, unreadable) = match &record.payload {
+                None => (PayloadState::Erased, Fact::Nothing, None),
                 Some(bytes) => read_payload(&header, bytes, payload_hash),
             };
             let other_run = (header.run_id != run_id).then(|| header.run_id.to_owned());
             let Header { seq, prev_hash, ts, kind, .. } = header;
-            Examined { hash, leaf, header: Ok(Fields { seq, prev_hash, ts, kind, other_run }), payload, fact }
+            let header = Ok(Fields { seq, prev_hash, ts, kind, other_run });
+            Examined { hash, leaf, header, payload, fact, unreadable }
         }
         Err(malformed) => {
-            Examined { hash, leaf, header: Err(malformed), payload: PayloadState::Intact, fact: Fact::Nothing }
+            let (payload, fact) = (PayloadState::Intact, Fact::Nothing);
+            Examined { hash, leaf, header: Err(malformed), payload, fact, unreadable: None }
         }
     }
 }
 
-fn read_payload(header: &Header<'_>, bytes: &[u8], found: Digest) -> (PayloadState, Fact) {
+fn read_payload(header: &Header<'_>, bytes: &[u8], found: Digest) -> (PayloadState, Fact, Option<&'static str>) {
     let size = bytes.len() as u64;
     if size != header.payload_size {
-        return (PayloadState::WrongSize { expected: header.payload_size, found: size }, Fact::Nothing);
+        return (PayloadState::WrongSize { expected: header.payload_size, found: size }, Fact::Nothing, None);
     }
     if found != header.payload_hash {
-        return (PayloadState::Mismatch { expected: header.payload_hash, found }, Fact::Nothing);
+        return (PayloadState::Mismatch { expected: header.payload_hash, found }, Fact::Nothing, None);
     }
-    let mut body = Body { wanted: wanted_keys(header.kind), items: [None; 3] };
+    let mut body = Body::of(header.kind);
     if let Err(unfit) = payload::visit_v2(bytes, |key, item| body.take(key, item)) {
-        return (PayloadState::Unfit(unfit), Fact::Nothing);
+        return (PayloadState::Unfit(unfit), Fact::Nothing, None);
     }
     match fact(header.kind, &body) {
-        Ok(fact) => (PayloadState::Intact, fact),
-        Err(Unread::Key(key)) => (PayloadState::Intact, Fact::Unreadable { key }),
-        Err(Unread::Reserved(unfit)) => (PayloadState::Unfit(unfit), Fact::Nothing),
+        Ok(fact) => (PayloadState::Intact, fact, body.wrong),
+        Err(Unread::Key(key)) => (PayloadState::Intact, Fact::Unreadable, Some(key)),
+        Err(Unread::Reserved(unfit)) => (PayloadState::Unfit(unfit), Fact::Nothing, None),
     }
 }
 
@@ -220,12 +222,23 @@ fn fact(kind: Kind, body: &Body<'_>) -> Result<Fact, Unread> {
 
 /// The items under the wanted keys of one payload.
 struct Body<'a> {
+    known: &'static [FieldSpec],
     wanted: &'static [&'static str],
     items: [Option<&'a [u8]>; 3],
+    /// The first known key whose item is of another type than it should be.
+    wrong: Option<&'static str>,
 }
 
 impl<'a> Body<'a> {
+    const fn of(kind: Kind) -> Self {
+        Self { known: payload::fields(kind), wanted: wanted_keys(kind), items: [None; 3], wrong: None }
+    }
+
     fn take(&mut self, key: &[u8], item: &'a [u8]) {
+        let spec = self.known.iter().find(|spec| spec.name.as_bytes() == key);
+        if let Some(spec) = spec.filter(|spec| !payload::is_of_type(spec.field_type, item)) {
+            self.wrong.get_or_insert(spec.name);
+        }
         if let Some(at) = self.wanted.iter().position(|wanted| wanted.as_bytes() == key) {
             self.items[at] = Some(item);
         }
@@ -256,6 +269,9 @@ impl<'a> Body<'a> {
     fn typed(&self) -> Result<Fact, Unread> {
         let type_name = self.required("type")?;
         projection::refuse_reserved(&type_name).map_err(Unread::Reserved)?;
+        if !self.get("data").is_some_and(payload::is_map) {
+            return Err(Unread::Key("data"));
+        }
         if type_name != "redaction.applied" {
             return Ok(Fact::Nothing);
         }

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 
+use super::findings::MAX_LISTED;
 use crate::finding::{Finding, Part};
 use crate::id::Digest;
 
@@ -18,14 +19,17 @@ pub(super) struct Links {
     head: Option<Digest>,
     /// Whether the next event's link can be judged: not right behind a gap.
     head_known: bool,
-    missing: Vec<RangeInclusive<u64>>,
+    /// Gaps that a later event may still fill, in order. Once there are [`MAX_LISTED`], the first one is given up.
+    missing: VecDeque<RangeInclusive<u64>>,
+    /// The first event of the first gap that was given up.
+    given_up: Option<u64>,
     recent: VecDeque<(u64, Digest)>,
 }
 
 impl Links {
     /// A chain whose next event is `next` and should name `head`.
     pub(super) fn starting_at(next: u64, head: Option<Digest>) -> Self {
-        Self { next, head, head_known: true, missing: Vec::new(), recent: VecDeque::new() }
+        Self { next, head, head_known: true, missing: VecDeque::new(), given_up: None, recent: VecDeque::new() }
     }
 
     /// Seq that the next event should have.
@@ -36,6 +40,11 @@ impl Links {
     /// Hash of the last event in order.
     pub(super) const fn head(&self) -> Option<Digest> {
         self.head
+    }
+
+    /// The first event that is missing before the last one.
+    pub(super) fn first_missing(&self) -> Option<u64> {
+        self.given_up.or_else(|| self.missing.front().map(|gap| *gap.start()))
     }
 
     /// Takes an event whose header could not be read: it keeps its place.
@@ -54,10 +63,12 @@ impl Links {
     ) -> bool {
         if seq < self.next {
             findings.push(self.out_of_place(seq, hash));
+            self.give_up(findings);
             return false;
         }
         if seq > self.next {
-            self.missing.push(self.next..=seq - 1);
+            self.missing.push_back(self.next..=seq - 1);
+            self.give_up(findings);
         } else if self.head_known && prev_hash != self.head {
             let text = |hash: Option<Digest>| hash.map_or_else(|| "none".to_owned(), |hash| hash.to_string());
             let message = if seq == 1 {
@@ -76,14 +87,16 @@ impl Links {
 
     /// What is still missing when the log has ended.
     pub(super) fn finish(&self, findings: &mut Vec<Finding>) {
-        for range in &self.missing {
-            let (first, last) = (*range.start(), *range.end());
-            let what =
-                if first == last { format!("event {first} is") } else { format!("events {first} to {last} are") };
-            findings.push(
-                Finding::new(Part::Integrity, "events_missing", Some(first), format!("{what} missing"))
-                    .with(first, last + 1),
-            );
+        findings.extend(self.missing.iter().map(events_missing));
+    }
+
+    /// Gaps beyond those that a verdict would list are not waited for.
+    fn give_up(&mut self, findings: &mut Vec<Finding>) {
+        if self.missing.len() > MAX_LISTED
+            && let Some(gap) = self.missing.pop_front()
+        {
+            self.given_up.get_or_insert(*gap.start());
+            findings.push(events_missing(&gap));
         }
     }
 
@@ -111,9 +124,17 @@ impl Links {
     /// Takes `seq` out of what is missing, if it is.
     fn fill_gap(&mut self, seq: u64) -> bool {
         let Some(at) = self.missing.iter().position(|range| range.contains(&seq)) else { return false };
-        let range = self.missing.remove(at);
+        let Some(range) = self.missing.remove(at) else { return false };
         let rest = [*range.start()..=seq - 1, seq + 1..=*range.end()];
-        self.missing.splice(at..at, rest.into_iter().filter(|range| !range.is_empty()));
+        for (place, part) in rest.into_iter().filter(|range| !range.is_empty()).enumerate() {
+            self.missing.insert(at + place, part);
+        }
         true
     }
+}
+
+fn events_missing(gap: &RangeInclusive<u64>) -> Finding {
+    let (first, last) = (*gap.start(), *gap.end());
+    let what = if first == last { format!("event {first} is") } else { format!("events {first} to {last} are") };
+    Finding::new(Part::Integrity, "events_missing", Some(first), format!("{what} missing")).with(first, last + 1)
 }

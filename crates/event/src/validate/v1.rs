@@ -1,7 +1,7 @@
 //! A v1 log in order: Starling's verdict, what Starling does not see, and what someone signed.
 
 use super::findings::Findings;
-use super::vouchers::Vouchers;
+use super::vouchers::{Extent, Vouchers};
 use super::{Ending, Options};
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
 use crate::id::Digest;
@@ -14,6 +14,10 @@ use crate::v1::{Examined, NotV1, Outcome, Validator};
 pub(super) struct LogCheck {
     events: Validator,
     size: u64,
+    /// Seq of the last event, as it says.
+    last: u64,
+    /// The first seq that was left out.
+    first_missing: Option<u64>,
     /// Over every event by its hash: what seals and checkpoints of a v1 log name. Not kept if there are none.
     tree: Option<Frontier<Blake3>>,
     vouchers: Vouchers,
@@ -21,15 +25,17 @@ pub(super) struct LogCheck {
 }
 
 impl LogCheck {
-    pub(super) fn new(side_records: &[SideRecord]) -> Self {
+    pub(super) fn new(options: &Options) -> Self {
         let mut check = Self {
             events: Validator::default(),
             size: 0,
+            last: 0,
+            first_missing: None,
             tree: None,
             vouchers: Vouchers::default(),
-            findings: Findings::default(),
+            findings: options.findings.clone(),
         };
-        for record in side_records {
+        for record in &options.side_records {
             match record {
                 SideRecord::Seal(seal) => check.vouchers.add(seal, true),
                 SideRecord::Checkpoint(seal) => check.vouchers.add(seal, false),
@@ -54,6 +60,11 @@ impl LogCheck {
         // An event without a hash broke the log already; zeros keep its place.
         let hash = examined.as_ref().ok().and_then(Examined::hash).unwrap_or(Digest::new([0; 32]));
         let at = examined.as_ref().ok().map(Examined::ts);
+        let expected = self.last.saturating_add(1);
+        self.last = examined.as_ref().map_or(expected, |event| event.seq());
+        if self.last > expected {
+            self.first_missing.get_or_insert(expected);
+        }
         match examined {
             Ok(event) => self.events.observe(&event, self.findings.list()),
             Err(not_v1) => {
@@ -69,9 +80,14 @@ impl LogCheck {
         }
     }
 
+    /// Adds what was found by other means.
+    pub(super) fn add(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
     /// The verdict, once the log has ended.
     pub(super) fn finish(mut self, options: &Options, ending: Ending) -> Verdict {
-        let size = self.size;
+        let Self { size, last, first_missing, .. } = self;
         let findings = self.findings.list();
         let Outcome { run_id, schema_version, events, compat, mut state, merkle_root, head_hash } =
             self.events.finish(findings);
@@ -80,7 +96,11 @@ impl LogCheck {
             let message = format!("the last event is cut off at byte {offset}");
             findings.push(Finding::new(Part::Integrity, "torn", Some(size + 1), message));
         }
-        let sealed_by = self.vouchers.finish(&run_id, size, 0, &mut state, &options.keys, findings);
+        if let Some(standing) = &options.standing {
+            standing.compare(state != State::Open, last, &mut state, findings);
+        }
+        let extent = Extent { size, last, first_missing, pruned_through: 0 };
+        let sealed_by = self.vouchers.finish(&run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
         Verdict {
@@ -91,7 +111,7 @@ impl LogCheck {
             state,
             findings,
             compat: Some(compat),
-            merkle_root: Some(merkle_root),
+            merkle_root: (size > 0).then_some(merkle_root),
             head_hash,
             sealed_by: sealed_by.filter(|_| !broken),
             pruned_through: None,

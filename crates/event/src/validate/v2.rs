@@ -5,10 +5,10 @@ use super::facts::{Call, Examined, Fact, Fields, PayloadState};
 use super::findings::Findings;
 use super::links::Links;
 use super::pairing::Pairing;
-use super::vouchers::Vouchers;
+use super::vouchers::{Extent, Vouchers};
 use super::{Ending, Options};
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
-use crate::id::{Digest, Seq, UnixNanos};
+use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::kind::Kind;
 use crate::merkle::{Blake3, Frontier};
 use crate::record::Version;
@@ -41,7 +41,7 @@ struct Terminal {
 
 impl LogCheck {
     /// Starts the check of the log of `run_id`, or of what a prune left of it.
-    pub(super) fn new(run_id: &str, side_records: &[SideRecord]) -> Self {
+    pub(super) fn new(run_id: &str, options: &Options) -> Self {
         let mut check = Self {
             run_id: run_id.to_owned(),
             schema_version: None,
@@ -55,9 +55,9 @@ impl LogCheck {
             terminal: None,
             last_ts: None,
             pruned_through: None,
-            findings: Findings::default(),
+            findings: options.findings.clone(),
         };
-        for record in side_records {
+        for record in &options.side_records {
             check.take_side_record(record);
         }
         check
@@ -103,7 +103,7 @@ impl LogCheck {
 
     /// Takes the next event.
     pub(super) fn observe(&mut self, examined: Examined) {
-        let Examined { hash, leaf, header, payload, fact } = examined;
+        let Examined { hash, leaf, header, payload, fact, unreadable } = examined;
         self.events += 1;
         let root_before = self.root_if_terminal(&header);
         let at = header.as_ref().ok().map(|fields| fields.ts);
@@ -119,7 +119,7 @@ impl LogCheck {
                 let seq = fields.seq.get();
                 let in_place = self.links.take(seq, fields.prev_hash, hash, self.findings.list());
                 self.check_fields(&fields);
-                self.check_payload(&fields, payload);
+                self.check_payload(&fields, payload, unreadable);
                 if in_place {
                     self.apply(&fields, hash, fact, root_before);
                 }
@@ -136,6 +136,9 @@ impl LogCheck {
 
     fn check_fields(&mut self, fields: &Fields) {
         let seq = fields.seq.get();
+        if self.events == 1 {
+            self.check_run_id(seq);
+        }
         if let Some(found) = &fields.other_run {
             let message = format!("event {seq} belongs to another run");
             self.findings
@@ -154,12 +157,31 @@ impl LogCheck {
         }
     }
 
-    fn check_payload(&mut self, fields: &Fields, payload: PayloadState) {
-        let seq = fields.seq.get();
+    /// All events of a log name the run that the first one names.
+    fn check_run_id(&mut self, seq: u64) {
+        let finding = match self.run_id.parse::<RunId>() {
+            Ok(run) if run.is_native() => return,
+            Err(_) if self.run_id.is_empty() => {
+                Finding::new(Part::Integrity, "empty_run_id", Some(seq), format!("event {seq} names no run"))
+            }
+            Ok(_) | Err(_) => {
+                let message = "the run's id is not as R1 writes it: `run_` and a ULID";
+                Finding::new(Part::Notice, "run_id_form", Some(seq), message)
+            }
+        };
+        self.findings.push(finding);
+    }
+
+    fn check_payload(&mut self, fields: &Fields, payload: PayloadState, unreadable: Option<&'static str>) {
+        let (seq, kind) = (fields.seq.get(), fields.kind);
         let finding = match payload {
-            PayloadState::Intact => return,
+            PayloadState::Intact => {
+                let Some(key) = unreadable else { return };
+                let message = format!("`{key}` of event {seq} does not hold what a {kind} event says there");
+                Finding::new(Part::Structure, "payload_unreadable", Some(seq), message)
+            }
             PayloadState::Erased => {
-                self.erasures.erased(&self.run_id, seq, self.findings.list());
+                self.erasures.erased(&self.run_id, seq, kind, self.findings.list());
                 return;
             }
             PayloadState::Mismatch { expected, found } => {
@@ -211,11 +233,11 @@ impl LogCheck {
             Fact::CallScheduled(call) => self.pairing.call_scheduled(seq, call, findings),
             Fact::CallEnded(call) => self.pairing.call_ended(seq, &call, findings),
             Fact::Resumed => self.pairing.resumed(),
-            Fact::Unreadable { key } => {
-                let message = format!("`{key}` of event {seq} does not hold what a {kind} event says there");
-                findings.push(Finding::new(Part::Structure, "payload_unreadable", Some(seq), message));
-            }
-            Fact::Nothing | Fact::Terminal { .. } | Fact::Redaction { .. } | Fact::TurnFailed { .. } => {}
+            Fact::Nothing
+            | Fact::Unreadable
+            | Fact::Terminal { .. }
+            | Fact::Redaction { .. }
+            | Fact::TurnFailed { .. } => {}
         }
     }
 
@@ -261,14 +283,20 @@ impl LogCheck {
         self.pairing.open()
     }
 
+    /// Adds what was found by other means.
+    pub(super) fn add(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
     /// The verdict, once the log has ended.
     pub(super) fn finish(mut self, options: &Options, ending: Ending) -> Verdict {
         let findings = self.findings.list();
         self.links.finish(findings);
-        self.erasures.finish(&self.run_id, &options.redactions, findings);
-        let last_is_terminal = self.terminal.as_ref().is_some_and(|terminal| terminal.seq + 1 == self.links.next());
+        // What stands behind a terminal event is a finding, and does not open the run again.
+        let has_ended = self.terminal.is_some();
+        self.erasures.finish(&self.run_id, has_ended, &options.redactions, findings);
         let mut state = match ending {
-            Ending::Clean if last_is_terminal => State::Complete,
+            Ending::Clean if has_ended => State::Complete,
             Ending::Clean => State::Open,
             Ending::Torn { .. } => State::Truncated,
         };
@@ -276,9 +304,16 @@ impl LogCheck {
             let message = format!("the last event is cut off at byte {offset}");
             findings.push(Finding::new(Part::Integrity, "torn", Some(self.links.next()), message));
         }
-        let pruned = self.pruned_through.map_or(0, Seq::get);
-        let size = self.tree.size();
-        let sealed_by = self.vouchers.finish(&self.run_id, size, pruned, &mut state, &options.keys, findings);
+        let extent = Extent {
+            size: self.tree.size(),
+            last: self.links.next() - 1,
+            first_missing: self.links.first_missing(),
+            pruned_through: self.pruned_through.map_or(0, Seq::get),
+        };
+        if let Some(standing) = &options.standing {
+            standing.compare(has_ended, extent.last, &mut state, findings);
+        }
+        let sealed_by = self.vouchers.finish(&self.run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
         Verdict {
@@ -289,7 +324,8 @@ impl LogCheck {
             state,
             findings,
             compat: None,
-            merkle_root: Some(self.terminal.map_or_else(|| self.tree.root(), |terminal| terminal.root)),
+            merkle_root: (extent.size > 0)
+                .then(|| self.terminal.map_or_else(|| self.tree.root(), |terminal| terminal.root)),
             head_hash: self.links.head(),
             sealed_by: sealed_by.filter(|_| !broken),
             pruned_through: self.pruned_through,

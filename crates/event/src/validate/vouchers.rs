@@ -23,6 +23,19 @@ struct Voucher {
     at: Option<UnixNanos>,
 }
 
+/// How far a log reaches once it has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// How many events it has, pruned ones among them.
+    pub(super) size: u64,
+    /// Seq of its last event: more than `size` if events are missing before it.
+    pub(super) last: u64,
+    /// The first event that is missing before the last one.
+    pub(super) first_missing: Option<u64>,
+    /// The last event that was pruned, or 0.
+    pub(super) pruned_through: u64,
+}
+
 impl Voucher {
     const fn name(&self) -> &'static str {
         if self.is_seal { "seal" } else { "checkpoint" }
@@ -63,12 +76,11 @@ impl Vouchers {
         }
     }
 
-    /// Judges them all at the end of a log of `size` events; returns whose seal covers it.
+    /// Judges them all at the end of a log; returns whose seal covers it.
     pub(super) fn finish(
         &self,
         run_id: &str,
-        size: u64,
-        pruned_through: u64,
+        extent: Extent,
         state: &mut State,
         keys: &[SealKey],
         findings: &mut Vec<Finding>,
@@ -104,8 +116,8 @@ impl Vouchers {
                 findings.push(Finding::new(Part::Notice, code, Some(signed), message));
             }
             // Whoever made it: if the log is not what it says, one of the two is false.
-            let holds = self.compare(voucher, size, pruned_through, state, findings);
-            if holds && objection.is_none() && voucher.is_seal && signed == size {
+            let holds = self.compare(voucher, extent, state, findings);
+            if holds && objection.is_none() && voucher.is_seal && signed == extent.size {
                 sealed_by = Some(seal.key_id.clone());
             }
         }
@@ -114,19 +126,15 @@ impl Vouchers {
 
     /// Whether the log has what the voucher says; a difference is a finding.
     #[expect(clippy::unused_self, reason = "reads as a question to the vouchers")]
-    fn compare(
-        &self,
-        voucher: &Voucher,
-        size: u64,
-        pruned_through: u64,
-        state: &mut State,
-        findings: &mut Vec<Finding>,
-    ) -> bool {
+    fn compare(&self, voucher: &Voucher, extent: Extent, state: &mut State, findings: &mut Vec<Finding>) -> bool {
+        let Extent { size, last, first_missing, pruned_through } = extent;
         let (name, signed) = (voucher.name(), voucher.seal.statement.size);
-        if signed > size {
+        if signed > last {
             *state = State::Truncated;
-            let message = format!("the {name} covers {signed} events, {} of them are gone", signed - size);
-            findings.push(integrity("truncated", size + 1, message).with(signed, size));
+            let message = format!("the {name} covers {signed} events, but the log ends with event {last}");
+            findings.push(integrity("truncated", last + 1, message).with(signed, last));
+        } else if first_missing.is_some_and(|missing| missing <= signed) {
+            // Cannot be compared, and needs not be: that events are missing is a finding already.
         } else if signed < pruned_through || (signed == pruned_through && !voucher.holds) {
             let message = format!("the {name} covers {signed} events, which were pruned: it cannot be compared");
             findings.push(Finding::new(Part::Notice, "voucher_pruned", Some(signed), message));

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod erasures;
 mod golden;
+mod many_findings;
+mod payload_types;
 mod prop_cbor;
 mod prop_chain;
 mod prop_hostile;

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use proptest::prelude::*;
+use r1_event::cbor::Value;
 use r1_event::payload::{Extra, Raw, RunCompleted, Typed, UserMessageAppended};
 use r1_event::{Batch, Chain, Payload, Record, UnixNanos, Version, v1};
 
@@ -12,6 +13,7 @@ fn any_log() -> impl Strategy<Value = Vec<(i64, Payload)>> {
         Payload::UserMessageAppended(UserMessageAppended { content, ..UserMessageAppended::default() })
     });
     let typed = ("x\\.[a-z]{1,8}", any_value()).prop_map(|(name, data)| {
+        let data = Value::object([("value", data)]);
         Payload::Typed(Typed { r#type: name, data: Raw::from(&data), extra: Extra::default() })
     });
     prop::collection::vec((any::<i64>(), prop_oneof![message, typed]), 0..40)

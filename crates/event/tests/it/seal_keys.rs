@@ -3,13 +3,13 @@
 use r1_event::finding::Part;
 use r1_event::seal::{Revoked, SealKey};
 use r1_event::validate::Options;
-use r1_event::{SideRecord, Verdict};
+use r1_event::{SideRecord, UnixNanos, Verdict};
 
 use crate::sample::{check, codes, key, log_of, payloads, sealed_log};
 
 /// When the sample's last event happened, and the moment before.
-const END: UnixNanos = UnixNanos(LAST);
-const BEFORE: UnixNanos = UnixNanos(LAST - 1);
+const END: UnixNanos = UnixNanos(1_777_000_000_007_000_000);
+const BEFORE: UnixNanos = UnixNanos(END.0 - 1);
 
 fn sealed_with(change: impl FnOnce(&mut SealKey)) -> Verdict {
     let (records, seal) = sealed_log();

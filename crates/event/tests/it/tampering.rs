@@ -100,7 +100,10 @@ fn log_07_dropped_repeated_swapped_and_inserted_events_are_told_apart() {
 
         let mut dropped = records.clone();
         dropped.remove(at);
-        assert!(names(&verdict_on(&dropped), "events_missing", seq));
+        let verdict = verdict_on(&dropped);
+        assert!(names(&verdict, "events_missing", seq));
+        assert_eq!((verdict.state, &verdict.sealed_by), (State::Complete, &None), "the end is there");
+        assert!(!codes(&verdict).iter().any(|code| ["truncated", "rewritten"].contains(code)), "{:?}", codes(&verdict));
 
         let mut repeated = records.clone();
         repeated.insert(at + 1, records[at].clone());

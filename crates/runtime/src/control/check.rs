@@ -14,6 +14,9 @@ use r1_store::{PageLimit, SharedStore, StoreError};
 use crate::keys::Keyring;
 use crate::source::{Log, Progress, SourceError, StoredRun};
 
+/// Findings that payloads rebuilt from JSON may cause by themselves.
+const HASHES_DIFFER: [&str; 2] = ["prev_hash_mismatch", "merkle_root_mismatch"];
+
 /// Checks one log with all cores.
 pub async fn check_log(log: Log, options: Options, progress: Progress) -> Result<Verdict, SourceError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -47,7 +50,8 @@ pub async fn options(
             redactions.insert((erase.redaction.run_id.to_string(), erase.redaction.seq.get()), found);
         }
     }
-    Ok(Options { side_records: side_records.to_vec(), keys: keyring.seal_keys(), redactions })
+    let keys = keyring.seal_keys();
+    Ok(Options { side_records: side_records.to_vec(), keys, redactions, ..Options::default() })
 }
 
 /// Runs what blocks where it may.
@@ -60,10 +64,18 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
 }
 
 pub(crate) fn check(log: &Log, options: Options, threads: usize, progress: &Progress) -> Result<Verdict, SourceError> {
+    let options = Options { standing: log.standing().cloned(), findings: log.findings(), ..options };
     let mut verdict = check_events(log, options, threads, progress)?;
     if log.is_rebuilt() {
-        let message = "a Starling export holds no payload bytes: they were rebuilt from its JSON, and the hashes \
-                       were checked over that; nothing shows whether the last event's bytes are the original ones";
+        let fits = !verdict.findings.iter().any(|finding| HASHES_DIFFER.contains(&finding.code));
+        let message = if fits {
+            "a Starling export holds no payload bytes: they were rebuilt from its JSON, and the hashes were checked \
+             over that; nothing shows whether the last event's bytes are the original ones"
+        } else {
+            "a Starling export holds no payload bytes: they were rebuilt from its JSON, and do not give the hashes \
+             that the log names. Either the export was changed, or someone else than Starling wrote these payloads; \
+             only the log that was exported can tell"
+        };
         verdict.findings.push(Finding::new(Part::Notice, "payloads_rebuilt", None, message));
     }
     Ok(verdict)
@@ -85,7 +97,9 @@ fn check_events(log: &Log, options: Options, threads: usize, progress: &Progress
     let place = verdict.pruned_through.map_or(0, Seq::get) + verdict.events + 1;
     let message = format!("what follows event {} in the file cannot be read: {damage}", place - 1);
     verdict.integrity = Integrity::Broken;
-    verdict.findings.push(Finding::new(Part::Integrity, "unreadable", Some(place), message));
+    // In its place: only what is said of the log as a whole stands behind it.
+    let at = verdict.findings.partition_point(|finding| finding.seq.is_some_and(|seq| seq <= place));
+    verdict.findings.insert(at, Finding::new(Part::Integrity, "unreadable", Some(place), message));
     Ok(verdict)
 }
 

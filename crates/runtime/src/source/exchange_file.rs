@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use r1_event::exchange::{Decoder, ExchangeError, ExchangeProblem, Format, Item};
+use r1_event::finding::{Finding, Part};
+use r1_event::validate::Findings;
 use r1_event::{Record, SideRecord};
 use tempfile::TempPath;
 
@@ -30,6 +32,8 @@ pub struct FileRun {
     side_records: Vec<SideRecord>,
     damage: Option<ExchangeError>,
     rebuilt: bool,
+    /// What only the file's own bytes show.
+    findings: Findings,
     /// Holds the copy of a pipe's content until nobody needs it.
     _spool: Option<Arc<TempPath>>,
 }
@@ -39,17 +43,7 @@ pub struct FileRun {
 pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceError> {
     let mut items = Items::open(path, format, 0)?;
     let mut runs: Vec<FileRun> = Vec::new();
-    let new_run = |offset| FileRun {
-        path: path.to_owned(),
-        format,
-        offset,
-        items: 0,
-        run_id: None,
-        side_records: Vec::new(),
-        damage: None,
-        rebuilt: false,
-        _spool: None,
-    };
+    let new_run = |offset| FileRun::new(path, format, offset);
     loop {
         let offset = items.offset();
         let item = match items.next() {
@@ -80,6 +74,22 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
 }
 
 impl FileRun {
+    /// A log without items so far.
+    pub(super) fn new(path: &Path, format: Format, offset: u64) -> Self {
+        Self {
+            path: path.to_owned(),
+            format,
+            offset,
+            items: 0,
+            run_id: None,
+            side_records: Vec::new(),
+            damage: None,
+            rebuilt: false,
+            findings: Findings::default(),
+            _spool: None,
+        }
+    }
+
     /// Keeps a spooled copy alive as long as the log in it.
     pub(super) fn held_by(self, spool: Arc<TempPath>) -> Self {
         Self { _spool: Some(spool), ..self }
@@ -95,6 +105,10 @@ impl FileRun {
 
     pub(super) const fn is_rebuilt(&self) -> bool {
         self.rebuilt
+    }
+
+    pub(super) const fn findings(&self) -> &Findings {
+        &self.findings
     }
 
     pub(super) const fn damage(&self) -> Option<&ExchangeError> {
@@ -113,7 +127,7 @@ impl FileRun {
             while left > 0 && page.len() < PAGE_EVENTS && bytes < PAGE_BYTES {
                 left -= 1;
                 match reader.next() {
-                    Some(Ok(Item::Event(record) | Item::Rebuilt(record))) => {
+                    Some(Ok(Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record))) => {
                         bytes += record.size();
                         page.push(record);
                     }
@@ -137,7 +151,7 @@ impl FileRun {
     fn goes_on_with(&self, item: &Item) -> bool {
         match item {
             Item::Side(_) => true,
-            Item::Event(record) | Item::Rebuilt(record) => {
+            Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
                 let Some(place) = view::place(record) else { return true };
                 let other = self.run_id.as_deref().is_some_and(|run| run != place.run_id);
                 !(other && (place.seq == 1 || !self.side_records.is_empty()))
@@ -148,9 +162,14 @@ impl FileRun {
     fn take(&mut self, item: Item) {
         self.items += 1;
         self.rebuilt |= matches!(item, Item::Rebuilt(_));
+        if let Item::Respelled(record) = &item {
+            let message = "the envelope is not as Starling writes it; the hashes are over what it would write";
+            let seq = view::place(record).map(|place| place.seq);
+            self.findings.push(Finding::new(Part::Notice, "envelope_not_canonical", seq, message));
+        }
         match item {
             Item::Side(record) => self.side_records.push(record),
-            Item::Event(record) | Item::Rebuilt(record) => {
+            Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
                 if self.run_id.is_none() {
                     self.run_id = view::place(&record).map(|place| place.run_id);
                 }

@@ -1,5 +1,6 @@
 //! A run in a store.
 
+use r1_event::validate::Standing;
 use r1_event::{Record, RunId, Seq, SideRecord};
 use r1_store::{PageLimit, SharedStore, StoreError};
 use tokio::runtime::Handle;
@@ -12,6 +13,7 @@ pub struct StoredRun {
     store: SharedStore,
     run: RunId,
     side_records: Vec<SideRecord>,
+    standing: Option<Standing>,
     handle: Handle,
 }
 
@@ -19,7 +21,12 @@ impl StoredRun {
     /// Looks the run up.
     pub async fn open(store: SharedStore, run: RunId) -> Result<Self, StoreError> {
         let side_records = store.side_records(&run).await?;
-        Ok(Self { store, run, side_records, handle: Handle::current() })
+        let standing = store.run(&run).await?.map(|summary| Standing {
+            run_id: run.to_string(),
+            version: summary.version,
+            terminal: summary.head.terminal,
+        });
+        Ok(Self { store, run, side_records, standing, handle: Handle::current() })
     }
 
     /// The run.
@@ -30,6 +37,10 @@ impl StoredRun {
 
     pub(super) const fn store(&self) -> &SharedStore {
         &self.store
+    }
+
+    pub(super) const fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
     }
 
     pub(super) fn side_records(&self) -> &[SideRecord] {

@@ -46,7 +46,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         verdicts.extend(check_all(Target::all(store).await?.only(args.run.as_deref())?, context).await?);
     }
     for target in &args.targets {
-        let target = Target::open(context, target).await?.only(args.run.as_deref())?;
+        let target = Target::open_to_check(context, target).await?.only(args.run.as_deref())?;
         verdicts.extend(check_all(target, context).await?);
     }
     let exit = verdict::exit(&verdicts);

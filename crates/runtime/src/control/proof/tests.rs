@@ -1,3 +1,4 @@
+use jiff::Timestamp;
 use r1_event::exchange::{Encoder, Format, Item};
 use r1_event::payload::{Payload, RunCompleted, UserMessageAppended};
 use r1_event::{Batch, Chain};
@@ -11,8 +12,8 @@ const RUN: &str = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B";
 const NAME: &str = "example.org/r1";
 
 fn keyring() -> Keyring {
-    let receipt = Entry::new(key().public(), Scope::Agent, "agent:test", 0);
-    let mut log = Entry::new(log_key().public(), Scope::Agent, NAME, 0);
+    let receipt = Entry::new(key().public(), Scope::Agent, "agent:test", Timestamp::UNIX_EPOCH);
+    let mut log = Entry::new(log_key().public(), Scope::Agent, NAME, Timestamp::UNIX_EPOCH);
     log.usage = Usage::Log;
     Keyring { entries: vec![receipt, log], refused: Vec::new() }
 }
