@@ -18,6 +18,7 @@ use super::call::{Call, Stage};
 use super::phases::Attempt;
 use super::spec::Budget;
 use super::state::{Asked, Phase, RunState};
+use crate::control::operator::OPERATOR;
 use crate::emit::Emission;
 use crate::policy::Grant;
 
@@ -152,7 +153,7 @@ pub enum Refusal {
     #[error("the run has ended; nothing can be added to it")]
     Ended,
     /// Only its recorder adds to it.
-    #[error("the run records another agent; only its recorder can add to it")]
+    #[error("the run is a record, and nothing is to be done in it; only its recorder can add to it")]
     Recorded,
     /// The same request is being answered elsewhere.
     #[error("the same request is being answered elsewhere; ask again")]
@@ -262,7 +263,13 @@ pub fn respond(
     if let Some(settled) = settled(state, command) {
         return Err(settled);
     }
-    if state.run_kind == "recorded" {
+    let is_record = match state.run_kind.as_str() {
+        "recorded" => true,
+        // Nobody is at work there; but what is told can be told, and that nothing more will be.
+        OPERATOR => !matches!(command, Command::Record { .. } | Command::Cancel { .. }),
+        _ => false,
+    };
+    if is_record {
         return Err(Refusal::Recorded);
     }
     if state.terminal.is_some() {
