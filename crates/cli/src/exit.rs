@@ -29,6 +29,8 @@ pub(crate) enum Exit {
     Interrupted,
     /// SIGTERM.
     Terminated,
+    /// SIGHUP: the terminal was closed.
+    HungUp,
     /// Nobody reads the output any more.
     PipeClosed,
 }
@@ -41,6 +43,7 @@ impl Exit {
             Self::Usage => 2,
             Self::Open | Self::Aborted | Self::Escalated | Self::NoDaemon | Self::Untrusted => 3,
             Self::Budget | Self::Incomplete => 4,
+            Self::HungUp => 129,
             Self::Interrupted => 130,
             Self::PipeClosed => 141,
             Self::Terminated => 143,

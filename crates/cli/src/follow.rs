@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use r1_event::{Digest, Kind, Payload, Record, RunId, Seq};
 use r1_protocol::RunFacts;
 use r1_protocol::data::{self, EventData};
-use r1_protocol::stoke::{LineKind, Options, abort};
+use r1_protocol::stoke::{Cause, LineKind, Options};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::{Answer, CommandError, command};
@@ -114,8 +114,16 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
 
 /// What a signal asks of the run.
 pub(crate) fn cancel_on(signal: Exit) -> Command {
-    let reason = if signal == Exit::Interrupted { abort::SIGINT } else { abort::SIGTERM };
-    Command::Cancel { reason: reason.into(), by: "operator".into() }
+    cancel_for(match signal {
+        Exit::Interrupted => Cause::Sigint,
+        Exit::HungUp => Cause::Sighup,
+        _ => Cause::Sigterm,
+    })
+}
+
+/// What the process itself asks of its run, and why.
+pub(crate) fn cancel_for(cause: Cause) -> Command {
+    Command::Cancel { reason: cause.reason().into(), by: "operator".into(), cause }
 }
 
 /// The exit code of a run that ended with this event, and code of failure, after a signal or without one.

@@ -61,9 +61,16 @@ fn wrong_use(err: &clap::Error) -> ExitCode {
     let _ = err.print();
     let code = u8::try_from(err.exit_code()).unwrap_or(Exit::Usage.code());
     if code != 0 {
-        tell_program(&err.kind().to_string(), code);
+        tell_program(&first_paragraph(&err.render().to_string()), code);
     }
     ExitCode::from(code)
+}
+
+/// What is wrong, in one line and without the help that follows it.
+fn first_paragraph(text: &str) -> String {
+    let lines: Vec<_> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+    let text = lines.join(" ");
+    text.strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 /// Whoever waits for the last line of `r1 run` gets it, although there was no run.

@@ -65,7 +65,7 @@ impl Presence {
     pub(crate) async fn end(self, exit: Exit) {
         let status = match exit {
             Exit::Ok => Status::Completed,
-            Exit::Aborted | Exit::Interrupted | Exit::Terminated | Exit::PipeClosed => Status::Cancelled,
+            Exit::Aborted | Exit::Interrupted | Exit::Terminated | Exit::HungUp | Exit::PipeClosed => Status::Cancelled,
             Exit::Failed
             | Exit::Usage
             | Exit::Open

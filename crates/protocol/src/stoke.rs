@@ -8,6 +8,8 @@
 //! Lines are of three families: those with the STOKE envelope (`stoke.…`), those of Claude Code (`system`,
 //! `assistant`, `user`, `result`, `stream_event`) and top-level ones (`hitl_required`, `error`, …).
 
+mod abort;
+mod blank;
 mod calls;
 mod end;
 mod line;
@@ -26,11 +28,12 @@ use r1_event::{Digest, Payload, Record, Version, v1};
 use serde_json::{Value, json};
 use ulid::Ulid;
 
+pub use abort::Cause;
 pub use line::{Line, LineKind, Origin, STOKE_VERSION, Stamp, stoke_line};
 pub use reader::{ReadError, ReadLine, read};
 pub use text::MAX_LINE;
-pub use top::abort;
 
+use self::blank::without_blanks;
 use self::calls::{Calls, content, denied, result_message};
 use self::end::Ending;
 use self::line::{Sheet, hyphenated, timestamp};
@@ -122,7 +125,9 @@ impl Projection {
                 (&self.facts, if self.options.thinking { Thinking::Shown } else { Thinking::Hidden });
             let envelope = self.options.all_events.then(|| facts.envelope(record, None, thinking)).flatten();
             let type_name = envelope.as_ref().map(|envelope| stoke_type(&envelope.type_name)).unwrap_or_default();
-            sheet.stoke(envelope.is_some(), &type_name, || envelope.map(|envelope| envelope.data).unwrap_or_default());
+            sheet.stoke(envelope.is_some(), &type_name, || {
+                envelope.map(|envelope| without_blanks(envelope.data)).unwrap_or_default()
+            });
         }
         sheet.finish()
     }
@@ -133,7 +138,8 @@ impl Projection {
         let envelope = self.facts.pruned(prune);
         let hash = Digest::blake3(envelope.event_id.as_bytes());
         let stamp = Stamp { ts: prune.pruned_at, seq: prune.through.get(), hash, ledger_node_id };
-        let bytes = stoke_line(&self.origin, &stamp, 0, &stoke_type(&envelope.type_name), envelope.data);
+        let body = without_blanks(envelope.data);
+        let bytes = stoke_line(&self.origin, &stamp, 0, &stoke_type(&envelope.type_name), body);
         Line { kind: LineKind::Other, seq: stamp.seq, bytes }
     }
 }
@@ -177,9 +183,11 @@ impl Fold {
                 self.totals.add(&answer, &model);
                 self.turn.message_end(sheet, options, &answer);
                 let (message, request_id) = self.turn.answer(&answer);
+                let turn_id = self.turn.id_of(&answer);
                 claude(sheet, options, "assistant", || {
                     let mut body = Object::from_iter([("message".to_owned(), message)]);
                     body.extend(request_id.map(|id| ("request_id".to_owned(), id.into())));
+                    body.extend(turn_id.map(|id| (turn::TURN_ID.to_owned(), id.into())));
                     body
                 });
                 self.turn.attempt_failed();
@@ -293,7 +301,7 @@ fn stoke_type(name: &str) -> String {
 }
 
 fn body_of(typed: &Typed) -> Object {
-    if let Value::Object(body) = json::from_raw(&typed.data) { body } else { Object::new() }
+    if let Value::Object(body) = json::from_raw(&typed.data) { without_blanks(body) } else { Object::new() }
 }
 
 fn erased_body(kind: u64, erased: Option<&Erase>) -> Object {

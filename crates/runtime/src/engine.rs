@@ -123,8 +123,8 @@ pub enum EngineError {
     /// It has ended.
     #[error("the run has ended")]
     Ended,
-    /// It records another agent: only its recorder adds to it.
-    #[error("the run records another agent; only its recorder can add to it")]
+    /// It records another agent, or what people do: only its recorder adds to it.
+    #[error("the run is a record, and nothing is to be done in it; only its recorder can add to it")]
     Recorded,
     /// Its lease could not be renewed in time.
     #[error("the lease could not be renewed in time; the work was stopped before another could take over")]

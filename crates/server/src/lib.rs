@@ -12,6 +12,7 @@
 pub mod access;
 mod app;
 mod body;
+mod bridges;
 mod error;
 mod hub;
 mod idempotency;

@@ -38,7 +38,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let workshop = Workshop::here(context).await?;
     let run = workshop.run(&args.run).await?;
-    let cancel = Command::Cancel { reason: args.reason, by: "operator".into() };
+    let cancel = Command::cancel(args.reason);
     let answer = command(&workshop.engine, &run, cancel, &ask::caller()).await?;
     output::note(&if answer.was_so {
         format!("run {run} had ended already")

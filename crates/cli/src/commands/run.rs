@@ -28,7 +28,7 @@ use crate::workshop::Workshop;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 completed, 1 failed, 2 usage or I/O, 3 cancelled or refused, 4 budget used up,
-130 after Ctrl-C, 141 when nobody reads the output, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
+129 when the terminal is closed, 130 after Ctrl-C, 141 when nobody reads the output, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
 
 Examples:
   r1 run \"make the failing test pass\"

@@ -3,7 +3,7 @@ use std::pin::pin;
 
 use futures_util::StreamExt as _;
 use r1_event::Seq;
-use r1_runtime::control::stoke::{Outlet, OutletClosed, Pace, PrintError, Printer, Wanted};
+use r1_runtime::control::stoke::{Outlet, OutletError, Pace, PrintError, Printer, Wanted};
 use r1_runtime::control::view::Viewer;
 use r1_runtime::location::Purpose;
 use r1_store::PageLimit;
@@ -90,14 +90,16 @@ async fn lines_of(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let pace = if args.follow { Pace::Follow } else { Pace::ToTheEnd };
     let printer = Printer::open(store, run, Wanted { after_seq: args.after_seq, pace, ..args.lines.wanted() }).await?;
     let outlet = Outlet::new(std::io::stdout());
-    match printer.print(&outlet).await {
-        Ok(()) => {}
-        Err(PrintError::Closed(OutletClosed)) => return Ok(Exit::Ok),
+    let printed = match printer.print(&outlet).await {
+        Ok(()) => outlet.close().await,
+        Err(PrintError::Outlet(err)) => Err(err),
         Err(err) => return Err(err.into()),
+    };
+    match printed {
+        // Whoever stopped reading has seen enough.
+        Ok(()) | Err(OutletError::Closed) => Ok(Exit::Ok),
+        Err(err) => Err(err.into()),
     }
-    // Whoever stopped reading has seen enough.
-    let _ = outlet.close().await;
-    Ok(Exit::Ok)
 }
 
 /// The events of a daemon's run, as they are served.

@@ -1,7 +1,7 @@
 //! Failures of a run that is followed as events or lines.
 
 use r1_runtime::control::events::EventsError;
-use r1_runtime::control::stoke::{NodesError, PrintError, StokeExportError};
+use r1_runtime::control::stoke::{NodesError, OutletError, PrintError, StokeExportError};
 
 use super::{CliError, worded};
 
@@ -19,7 +19,16 @@ impl From<PrintError> for CliError {
         match err {
             PrintError::Events(err) => err.into(),
             PrintError::NoRandomness(err) => err.into(),
-            err @ PrintError::Closed(_) => worded(err),
+            PrintError::Outlet(err) => err.into(),
+        }
+    }
+}
+
+impl From<OutletError> for CliError {
+    fn from(err: OutletError) -> Self {
+        match err {
+            err @ OutletError::Closed => worded(err),
+            err @ OutletError::Broken(_) => worded(err).hint("check that there is room where it goes"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `r1 run --output-format stream-json`, as the program that started it meets it.
 
+mod aborts;
 mod answers;
 mod ends;
 mod followed;
@@ -82,7 +83,10 @@ pub(crate) struct Steered {
 
 impl Steered {
     pub(crate) fn start(sandbox: &Sandbox, more: &[&str]) -> Self {
-        let mut command = command(sandbox, &[&["--input-format", "stream-json"], more].concat());
+        Self::of(command(sandbox, &[&["--input-format", "stream-json"], more].concat()))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { input: child.stdin.take(), output, child }

@@ -469,6 +469,8 @@ fields! {
             log_size: Option<u64>,
             /// Who stopped it.
             by: Option<String>,
+            /// What made them, in a word; the reason is theirs to give.
+            cause: Option<String>,
         }
     }
 

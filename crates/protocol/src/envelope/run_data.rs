@@ -187,7 +187,8 @@ pub(super) fn run_failed(data: &mut Fields, body: RunFailed) {
 }
 
 pub(super) fn run_cancelled(data: &mut Fields, body: RunCancelled) {
-    let RunCancelled { reason, merkle_root, duration_ms, log_size, by, extra } = body;
+    // The cause is for the stream of lines; an event says who, and why in their words.
+    let RunCancelled { reason, merkle_root, duration_ms, log_size, by, cause: _, extra } = body;
     data.put_some("by", by);
     data.put("reason", reason);
     data.put("duration_ms", duration_ms);

@@ -3,26 +3,13 @@
 use r1_event::payload::{BudgetExceeded, RunCancelled, Typed};
 use serde_json::Value;
 
+use super::abort::Cause;
 use super::process::{ErrorKind, error_body};
 use crate::data::{
     ApprovalKind, ApprovalRequested, ErrorModelCapabilityMissing, ErrorToolUnavailable, ErrorUpstream, EventData as _,
     Object,
 };
 use crate::json;
-
-/// Why a run was cancelled, in words that its line understands.
-pub mod abort {
-    /// Ctrl-C.
-    pub const SIGINT: &str = "interrupted at the terminal";
-    /// The process was told to end.
-    pub const SIGTERM: &str = "terminated";
-    /// Nobody reads the output any more.
-    pub const STDOUT_CLOSED: &str = "stdout_closed";
-    /// The budget is used up.
-    pub const BUDGET: &str = "budget";
-    /// Another process has the run.
-    pub const LEASE_LOST: &str = "lease_lost";
-}
 
 /// The body of `hitl_required`.
 pub(super) fn approval(request: &ApprovalRequested) -> Object {
@@ -121,14 +108,7 @@ pub(super) fn lane(type_name: &str, mut data: Object) -> Object {
 
 /// The body of `mission.aborted`.
 pub(super) fn aborted(cancelled: &RunCancelled) -> Object {
-    let (reason, signal) = match cancelled.reason.as_str() {
-        abort::SIGINT => ("signal", Some("SIGINT")),
-        abort::SIGTERM => ("signal", Some("SIGTERM")),
-        abort::STDOUT_CLOSED => ("stdout_closed", None),
-        abort::BUDGET => ("budget", None),
-        abort::LEASE_LOST => ("lease_lost", None),
-        _ => ("operator", None),
-    };
+    let (reason, signal) = Cause::told(cancelled.cause.as_deref(), &cancelled.reason).line();
     let mut body = Object::from_iter([("reason".to_owned(), reason.into())]);
     if let Some(signal) = signal {
         body.insert("_stoke.dev/sig".into(), signal.into());

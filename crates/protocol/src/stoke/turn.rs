@@ -9,9 +9,15 @@ use r1_event::payload::{AssistantMessageCompleted, ReasoningEmitted, TurnStarted
 use serde_json::{Value, json};
 
 use super::line::{LineKind, Sheet};
-use super::{Options, partial_line};
-use crate::data::{AssistantTextComplete, AssistantTextDelta, AssistantThinkingDelta, AssistantToolCallProposed};
+use super::{Options, claude_if, partial_line};
+use crate::data::{
+    AssistantTextComplete, AssistantTextDelta, AssistantThinkingDelta, AssistantToolCallProposed, Object,
+};
 use crate::json;
+
+/// Names the turn on the first and the last line of an answer. Its own name is another on each: what the
+/// provider calls it is not known when it begins.
+pub(super) const TURN_ID: &str = "_stoke.dev/turn_id";
 
 /// What is known of the turn that is going on.
 #[derive(Clone, Debug, Default)]
@@ -53,12 +59,17 @@ impl Turn {
     }
 
     pub(super) fn message_start(&self, sheet: &mut Sheet<'_>, options: &Options, turn: &TurnStarted) {
-        partial_line(sheet, options, options.partial_messages, LineKind::MessageStart, None, || {
-            json!({ "type": "message_start", "message": {
+        claude_if(sheet, options, options.partial_messages, LineKind::MessageStart, "stream_event", || {
+            let event = json!({ "type": "message_start", "message": {
                 "id": format!("msg_{}", turn.turn_id), "type": "message", "role": "assistant", "model": self.model,
                 "content": [], "stop_reason": null, "stop_sequence": null,
                 "usage": usage(turn.input_tokens, 0, 0, 0),
-            } })
+            } });
+            let mut body = Object::from_iter([("event".to_owned(), event)]);
+            if !turn.turn_id.is_empty() {
+                body.insert(TURN_ID.into(), turn.turn_id.as_str().into());
+            }
+            body
         });
     }
 
@@ -139,9 +150,8 @@ impl Turn {
             };
             json!({ "type": "tool_use", "id": call.call_id, "name": call.tool, "input": input })
         }));
-        let turn_id = if answer.turn_id.is_empty() { &self.id } else { &answer.turn_id };
         let message = json!({
-            "id": request.cloned().unwrap_or_else(|| format!("msg_{turn_id}")),
+            "id": request.cloned().unwrap_or_else(|| format!("msg_{}", self.id_of(answer).unwrap_or_default())),
             "type": "message",
             "role": "assistant",
             "model": self.model,
@@ -151,6 +161,12 @@ impl Turn {
             "usage": answer_usage(answer),
         });
         (message, request.cloned())
+    }
+
+    /// The turn of an answer.
+    pub(super) fn id_of(&self, answer: &AssistantMessageCompleted) -> Option<String> {
+        let said = [&answer.turn_id, &self.id].into_iter().find(|id| !id.is_empty());
+        said.cloned()
     }
 
     /// The number of a block on the stream; it begins there if it has not yet.

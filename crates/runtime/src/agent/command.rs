@@ -8,6 +8,7 @@ mod gate;
 use r1_event::{Digest, Payload, Seq, payload};
 pub use r1_protocol::api::{Decision, Scope};
 use r1_protocol::data::{self, Actor, EventData};
+use r1_protocol::stoke::Cause;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -17,6 +18,7 @@ use super::call::{Call, Stage};
 use super::phases::Attempt;
 use super::spec::Budget;
 use super::state::{Asked, Phase, RunState};
+use crate::control::operator::OPERATOR;
 use crate::emit::Emission;
 use crate::policy::Grant;
 
@@ -41,6 +43,9 @@ pub enum Command {
         reason: String,
         /// operator, parent, …
         by: String,
+        /// What made them.
+        #[serde(default)]
+        cause: Cause,
     },
     /// What the agent does now is to end; a session stays open.
     Interrupt {
@@ -68,6 +73,13 @@ pub enum Command {
         /// In this order.
         events: Vec<Recorded>,
     },
+}
+
+impl Command {
+    /// Someone asks for the run to end.
+    pub fn cancel(reason: impl Into<String>) -> Self {
+        Self::Cancel { reason: reason.into(), by: "operator".into(), cause: Cause::Operator }
+    }
 }
 
 /// The answer to a request for approval.
@@ -141,7 +153,7 @@ pub enum Refusal {
     #[error("the run has ended; nothing can be added to it")]
     Ended,
     /// Only its recorder adds to it.
-    #[error("the run records another agent; only its recorder can add to it")]
+    #[error("the run is a record, and nothing is to be done in it; only its recorder can add to it")]
     Recorded,
     /// The same request is being answered elsewhere.
     #[error("the same request is being answered elsewhere; ask again")]
@@ -251,7 +263,13 @@ pub fn respond(
     if let Some(settled) = settled(state, command) {
         return Err(settled);
     }
-    if state.run_kind == "recorded" {
+    let is_record = match state.run_kind.as_str() {
+        "recorded" => true,
+        // Nobody is at work there; but what is told can be told, and that nothing more will be.
+        OPERATOR => !matches!(command, Command::Record { .. } | Command::Cancel { .. }),
+        _ => false,
+    };
+    if is_record {
         return Err(Refusal::Recorded);
     }
     if state.terminal.is_some() {
@@ -262,7 +280,7 @@ pub fn respond(
             message(state, text, client_message_id, artifact_ids, actor)?
         }
         Command::Resolve(resolution) => resolve(state, tools, resolution, actor)?,
-        Command::Cancel { reason, by } => return Ok(last_answers(cancel(state, reason, by, actor))),
+        Command::Cancel { reason, by, cause } => return Ok(last_answers(cancel(state, reason, by, *cause, actor))),
         Command::Interrupt { reason, by } => return Ok(last_answers(interrupt(state, reason, by, actor))),
         Command::Release { by } => {
             vec![data::RunReleased { by: by.as_str().into(), actor: actor.cloned(), ..Default::default() }.to_payload()]
@@ -450,12 +468,13 @@ fn grant(tools: &Toolset, tool: &str, input: &Value) -> Option<Map<String, Value
 }
 
 /// Closes whatever is open, then the run. The engine has stopped all work before.
-fn cancel(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Vec<Payload> {
-    let reason = if reason.is_empty() { "requested" } else { reason };
+fn cancel(state: &RunState, reason: &str, by: &str, cause: Cause, actor: Option<&Actor>) -> Vec<Payload> {
+    let reason = if reason.is_empty() { cause.reason() } else { reason };
     let mut events = close_calls(state, by);
     let mut cancelled = payload::RunCancelled {
         reason: reason.into(),
         by: Some(by.into()),
+        cause: Some(cause.as_str().into()),
         duration_ms: i64::try_from(state.duration_ms()).unwrap_or(i64::MAX),
         ..Default::default()
     };
@@ -466,7 +485,7 @@ fn cancel(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Ve
 
 fn interrupt(state: &RunState, reason: &str, by: &str, actor: Option<&Actor>) -> Vec<Payload> {
     if !state.spec.interactive {
-        return cancel(state, reason, by, actor);
+        return cancel(state, reason, by, Cause::Operator, actor);
     }
     let mut events = close_calls(state, by);
     if let Some(turn) = &state.turn {

@@ -3,42 +3,102 @@
 //! R1 checks that an event has the shape of its kind and that what it points at is there. Whether a beacon's
 //! signatures hold is for the bridge to know.
 
+mod session;
+
+use std::time::Duration;
+
 use r1_event::RunId;
 use r1_protocol::api::{ErrorDetail, ExternalEvent};
 use r1_protocol::data::{BeaconEvent, EventData, Object, StokeDelegationSettle};
 use r1_protocol::{event_id, json};
 use r1_receipt::{Graph, NodeId, NodeType, check_data};
-use r1_store::{PageLimit, SharedStore};
+use r1_store::{AppendError, LeaseError, PageLimit, SharedStore};
 use serde_json::Value;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::append::may_append;
 use super::caller::{Caller, Effect, Role};
-use super::operator::{self, About, OperatorRun};
+use super::command::CommandError;
+use super::operator::{self, About, Opening, OperatorError};
 use super::receipt::notes_of;
-use super::task::TaskError;
+use super::task::{self, TaskError};
 use super::view;
-use crate::agent::command::{Recorded, with_actor};
+use crate::agent::command::{Recorded, Refusal, with_actor};
 use crate::emit::Emission;
-use crate::engine::Engine;
+use crate::engine::{Engine, release_the_dead};
 use crate::source::{Log, StoredRun};
-use crate::world;
+use crate::writer::WriterError;
 
-/// Records an event of a bridge that drives no run, in an operator run of its own.
+pub use session::{IDLE, close_sessions};
+
+/// How long it may take until a run can be written to that someone else writes to.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried.
+const TRY_EVERY: Duration = Duration::from_millis(20);
+
+/// What a session tells one process comes one after the other: a bridge that tells much at once does not wait for
+/// itself. Some sessions share a place, which costs them little.
+static TURNS: [Mutex<()>; 16] = [const { Mutex::const_new(()) }; 16];
+
+/// Records an event of a bridge that drives no run, in the operator run of its session.
 pub async fn tell(engine: &Engine, event: ExternalEvent, caller: &Caller) -> Result<Effect, TaskError> {
-    let ExternalEvent { type_name, data } = event;
-    if caller.role != Role::Bridge || !may_append(&type_name, caller) {
-        return Err(TaskError::Reserved { type_name });
+    if caller.role != Role::Bridge || !may_append(&event.type_name, caller) {
+        return Err(TaskError::Reserved { type_name: event.type_name });
     }
+    let session = caller.session_id();
+    let place = session.bytes().map(usize::from).sum::<usize>() % TURNS.len();
+    let _turn = TURNS[place].lock().await;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let run = session::run_of(engine, session).await?;
+        let told = if engine.store().head(&run).await?.is_some() {
+            task::tell(engine, &run, event.clone(), caller).await.map(Some)
+        } else {
+            begin(engine, &run, event.clone(), caller).await
+        };
+        match told {
+            Ok(Some(effect)) => return Ok(effect),
+            Ok(None) => {}
+            Err(err) if is_passing(&err) && Instant::now() < deadline => tokio::time::sleep(TRY_EVERY).await,
+            Err(err) => return Err(err),
+        }
+    }
+}
+
+/// Begins the run of a session with its first event; `None` if it was begun before.
+async fn begin(
+    engine: &Engine,
+    run: &RunId,
+    event: ExternalEvent,
+    caller: &Caller,
+) -> Result<Option<Effect>, TaskError> {
+    let ExternalEvent { type_name, data } = event;
     let Recorded { type_name, mut data, .. } = told(engine.store(), None, type_name, data, caller).await?;
     engine.redactor().json(&mut data);
-    let goal = format!("record `{type_name}`");
     let payload = r1_event::Payload::Typed(r1_protocol::data::typed(&type_name, &data));
-    let events = vec![Emission::plain(with_actor(payload, caller.actor.as_ref()))];
-    let new = OperatorRun { about: About::Nothing, goal, reason: "told by a bridge".into(), events };
-    let key = engine.key().cloned();
-    let places = operator::write(engine.store(), new, engine.instance(), key, world::now(), caller).await?;
-    let place = places.first().ok_or_else(|| invalid("", "nothing was told"))?;
-    Ok(Effect::new(&place.run_id, place.seq))
+    let event = Emission::plain(with_actor(payload, caller.actor.as_ref()));
+    let bridge = caller.actor.as_ref().and_then(|actor| actor.id.as_deref()).unwrap_or_default();
+    let opening = Opening { about: About::Nothing, goal: format!("what `{bridge}` tells"), reason: String::new() };
+    release_the_dead(engine.store(), run).await.map_err(CommandError::from)?;
+    let begun = operator::begin(engine, run, &opening, event, caller).await?;
+    Ok(begun.map(|seq| Effect::new(run, seq)))
+}
+
+/// Whether someone else was faster, or writes to the run now: the next try finds it as they left it.
+fn is_passing(err: &TaskError) -> bool {
+    match err {
+        TaskError::Operator(OperatorError::Writer(err)) => matches!(
+            err,
+            WriterError::Lease(LeaseError::Held { .. })
+                | WriterError::Append(
+                    AppendError::Conflict { .. } | AppendError::Fenced { .. } | AppendError::Finished { .. }
+                )
+        ),
+        TaskError::Command(CommandError::Refused(Refusal::Ended)) => true,
+        _ => false,
+    }
 }
 
 /// An event of a bridge as it is recorded in `run`.

@@ -17,6 +17,9 @@ pub struct Caller {
     /// What they are here for.
     #[serde(default)]
     pub role: Role,
+    /// What tells them from others of the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// What a caller is here for.
@@ -34,7 +37,7 @@ impl Caller {
     /// Someone who needs no note.
     #[must_use]
     pub const fn new(actor: Actor) -> Self {
-        Self { actor: Some(actor), note: None, role: Role::Operator }
+        Self { actor: Some(actor), note: None, role: Role::Operator, session: None }
     }
 
     /// The same caller, whose note will tell what was asked about.
@@ -44,6 +47,12 @@ impl Caller {
             slot.body.insert(SUBJECT.into(), subject.into());
         }
         self
+    }
+
+    /// The session that they are in: their own, or the one of all that have their name.
+    pub(crate) fn session_id(&self) -> &str {
+        let name = self.actor.as_ref().and_then(|actor| actor.id.as_deref());
+        self.session.as_deref().or(name).unwrap_or_default()
     }
 
     /// Puts the caller's note of the event at `seq` into the batch that has it.

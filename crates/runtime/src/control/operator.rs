@@ -14,6 +14,7 @@ use super::caller::Caller;
 use super::view;
 use crate::agent::command::set_actor;
 use crate::emit::Emission;
+use crate::engine::Engine;
 use crate::index::Index;
 use crate::world::{self, NoRandomness};
 use crate::writer::{RunWriter, WriterError};
@@ -142,6 +143,38 @@ pub async fn write_with(
     written?;
     closed?;
     Ok(places)
+}
+
+/// Begins an operator run that stays open, with a first event, and says where that is; `None` if it was begun
+/// before.
+pub(super) async fn begin(
+    engine: &Engine,
+    run: &RunId,
+    opening: &Opening,
+    event: Emission,
+    caller: &Caller,
+) -> Result<Option<Seq>, OperatorError> {
+    let (store, now) = (engine.store(), world::now());
+    let mut started = started(store, opening, engine.instance()).await?;
+    set_actor(&mut started.extra, caller.actor.as_ref());
+    let owner = world::lease_owner(engine.instance());
+    let mut writer = RunWriter::open(store.clone(), run.clone(), &owner, engine.key().cloned()).await?;
+    let written = async {
+        let mut batch = writer.batch();
+        if batch.after().size() > 0 {
+            return Ok(None);
+        }
+        batch.push(now, Payload::RunStarted(Box::new(started)))?;
+        let seq = batch.push(now, event.payload)?;
+        event.blobs.into_iter().for_each(|blob| batch.reference_blob(seq, blob));
+        caller.note_in(&mut batch, run, seq);
+        writer.append_batch(batch).await.map(|_| Some(seq))
+    };
+    let written: Result<_, WriterError> = written.await;
+    let closed = writer.close().await;
+    let seq = written?;
+    closed?;
+    Ok(seq)
 }
 
 /// The operator runs about `run`, the oldest first.

@@ -27,7 +27,7 @@ use r1_receipt::graph::Notes;
 
 pub use family::{Family, family, open_approvals, resolve};
 pub use nodes::{NodesError, keep_nodes};
-pub use outlet::{Outlet, OutletClosed};
+pub use outlet::{Outlet, OutletError};
 pub use pressure::{Dropped, Pressure};
 pub use printer::{Pace, PrintError, Printer, Wanted};
 pub use reader::{Look, Reader};

@@ -9,6 +9,7 @@ use super::{Claim, Engine, EngineError, seam};
 use crate::agent::command::{Response, set_actor};
 use crate::agent::{Phase, RunState};
 use crate::control::caller::Caller;
+use crate::control::operator::OPERATOR;
 use crate::emit::Emission;
 use crate::history::load;
 use crate::memory::{Access, Library, Tier, read_event};
@@ -63,7 +64,7 @@ async fn prepare(
         return Err(EngineError::Ended);
     }
     match state.run_kind.as_str() {
-        "recorded" => return Err(EngineError::Recorded),
+        "recorded" | OPERATOR => return Err(EngineError::Recorded),
         _ if state.phase == Phase::Held => return Err(EngineError::Held),
         _ => {}
     }

@@ -214,7 +214,7 @@ async fn ends_and_seams(house: &mut House) {
     let run = create(&house.engine, house.new_run(slow).await, true, &Caller::default()).await.unwrap();
     let work = house.start(&run);
     house.until(&run, "tool.shell.command").await;
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let cancel = Command::cancel("");
     command(&house.engine, &run, cancel.clone(), &Caller::default()).await.unwrap();
     work.await.unwrap();
     house.look(&run).await;

@@ -10,7 +10,9 @@ use r1_protocol::stoke::Options;
 use r1_runtime::agent::command::{Decision, Refusal, Resolution, Scope};
 use r1_runtime::control::caller::Caller;
 use r1_runtime::control::command::CommandError;
-use r1_runtime::control::stoke::{Family, Outlet, Pace, PrintError, Printer, Wanted, family, open_approvals, resolve};
+use r1_runtime::control::stoke::{
+    Family, Outlet, OutletError, Pace, PrintError, Printer, Wanted, family, open_approvals, resolve,
+};
 use r1_runtime::policy::ApprovalMode;
 use r1_runtime::writer::RunWriter;
 use r1_store::{MemoryStore, SharedStore, SqliteOptions, SqliteStore};
@@ -256,24 +258,31 @@ async fn stoke_06_what_descendants_ask_is_answered_through_the_run_that_started_
 }
 
 #[tokio::test]
-async fn a_reader_that_is_gone_is_noticed() {
-    struct Gone;
+async fn a_reader_that_is_gone_is_noticed_and_told_from_a_full_disk() {
+    struct Gone(io::ErrorKind);
     impl Write for Gone {
         fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(io::ErrorKind::BrokenPipe.into())
+            Err(self.0.into())
         }
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
         }
     }
-    let store: SharedStore = Arc::new(MemoryStore::new());
-    append(&store, RUN, vec![started(), asks("appr_1"), asks("appr_2")]).await;
-    let outlet = Outlet::new(Gone);
-    let printer = Printer::open(store.clone(), RUN.parse().unwrap(), wanted(Pace::Live)).await.unwrap();
-    let printing = tokio::spawn(async move { printer.print(&outlet).await });
-    append(&store, RUN, turn(3)).await;
-    append(&store, RUN, turn(3)).await;
-    append(&store, RUN, vec![ended()]).await;
-    let done = printing.await.unwrap();
-    assert!(matches!(done, Ok(()) | Err(PrintError::Closed(_))), "{done:?}");
+    for kind in [io::ErrorKind::BrokenPipe, io::ErrorKind::StorageFull] {
+        let store: SharedStore = Arc::new(MemoryStore::new());
+        append(&store, RUN, vec![started(), asks("appr_1"), asks("appr_2")]).await;
+        let outlet = Outlet::new(Gone(kind));
+        let printer = Printer::open(store.clone(), RUN.parse().unwrap(), wanted(Pace::Live)).await.unwrap();
+        let printing = tokio::spawn(async move { (printer.print(&outlet).await, outlet.close().await) });
+        append(&store, RUN, turn(3)).await;
+        append(&store, RUN, turn(3)).await;
+        append(&store, RUN, vec![ended()]).await;
+        let (done, closed) = printing.await.unwrap();
+        assert!(matches!(done, Ok(()) | Err(PrintError::Outlet(_))), "{done:?}");
+        match (closed, kind) {
+            (Err(OutletError::Closed), io::ErrorKind::BrokenPipe) => {}
+            (Err(OutletError::Broken(err)), kind) => assert_eq!(err.kind(), kind),
+            other => panic!("{other:?}"),
+        }
+    }
 }

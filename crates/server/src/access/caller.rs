@@ -61,7 +61,7 @@ impl Caller {
 
     /// Who asks, as the control layer and the log have it.
     pub(crate) fn for_control(&self) -> ControlCaller {
-        let Identity { id: _, name, grant, via, client } = &self.identity;
+        let Identity { id: session, name, grant, via, client } = &self.identity;
         let (id, client, via) = (Some(name.clone()), client.clone(), Some(via.clone()));
         let role = match grant {
             Grant::Role(Role::Bridge) => ControlRole::Bridge,
@@ -73,7 +73,7 @@ impl Caller {
             ControlRole::Bridge => ActorKind::System,
         };
         let actor = Actor { kind, id, client, via };
-        ControlCaller { actor: Some(actor), note: self.note.clone(), role }
+        ControlCaller { actor: Some(actor), note: self.note.clone(), role, session: Some(session.clone()) }
     }
 }
 

@@ -10,11 +10,10 @@ mod stdin;
 use std::pin::pin;
 
 use r1_event::{Kind, RunId};
-use r1_protocol::stoke::abort;
+use r1_protocol::stoke::Cause;
 use r1_protocol::stoke::process::{Completion, ErrorKind, complete, error};
 use r1_runtime::agent::RunState;
-use r1_runtime::agent::command::Command;
-use r1_runtime::control::stoke::{Family, Outlet, OutletClosed, Pace, PrintError, Printer, Wanted, moment};
+use r1_runtime::control::stoke::{Family, Outlet, OutletError, Pace, PrintError, Printer, Wanted, moment};
 use r1_runtime::engine::{Claim, Outcome as Worked};
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -29,8 +28,9 @@ use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
-use crate::follow::{cancel_on, ending, exit_of, is_claim, is_failed_check};
+use crate::follow::{cancel_for, cancel_on, ending, exit_of, is_claim, is_failed_check};
 use crate::lines::LineFormat;
+use crate::output;
 use crate::presence::Presence;
 use crate::workshop::Workshop;
 
@@ -74,7 +74,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let told = stage.outlet.print(vec![complete(moment(stage.session_id)?, completion)]).await;
     match (result, told.and(stage.outlet.close().await)) {
         // With nobody to tell, the exit code is all that can be said.
-        (Ok(Exit::Ok), Err(OutletClosed)) if !detach => Ok(Exit::PipeClosed),
+        (Ok(Exit::Ok), Err(OutletError::Closed)) if !detach => Ok(Exit::PipeClosed),
+        (Ok(Exit::Ok | Exit::Usage), Err(err @ OutletError::Broken(_))) => Err(err.into()),
+        (Ok(exit), Err(err @ OutletError::Broken(_))) => {
+            output::print_error(&err.into());
+            Ok(exit)
+        }
         (result, _) => result,
     }
 }
@@ -188,18 +193,20 @@ impl Play<'_> {
         let mut desk = Desk::new(workshop, run, &context.home);
         let mut watch = Watch::default();
         let mut asked_to_end = None;
-        let (mut at_work, mut printed, mut over) = (true, false, false);
+        let (mut at_work, mut printed, mut over, mut unheard) = (true, false, false, false);
         while !(printed && over && desk.errors.is_empty()) {
+            if watch.begun && std::mem::take(&mut unheard) {
+                desk.ask(cancel_for(Cause::StdoutClosed));
+            }
             tokio::select! {
                 done = &mut printing, if !printed => {
                     printed = true;
                     match done {
                         Ok(()) => {}
-                        Err(PrintError::Closed(OutletClosed)) if args.detach => {}
-                        Err(PrintError::Closed(OutletClosed)) => {
-                            asked_to_end = asked_to_end.or(Some(Exit::PipeClosed));
-                            let reason = abort::STDOUT_CLOSED.into();
-                            desk.ask(Command::Cancel { reason, by: "operator".into() });
+                        Err(PrintError::Outlet(_)) if args.detach => {}
+                        Err(PrintError::Outlet(err)) => {
+                            asked_to_end = asked_to_end.or(Some(exit_without(&err)));
+                            unheard = true;
                         }
                         Err(err) => return Err(err.into()),
                     }
@@ -247,6 +254,14 @@ impl Play<'_> {
         let exit = exit_of(watch.ended.as_ref(), asked_to_end);
         let check_failed = exit == Exit::Failed && is_failed_check(watch.ended.as_ref());
         Ok(Ended { check_failed, ..exit.into() })
+    }
+}
+
+/// The exit of a run that is cancelled because its lines go nowhere.
+const fn exit_without(outlet: &OutletError) -> Exit {
+    match outlet {
+        OutletError::Closed => Exit::PipeClosed,
+        OutletError::Broken(_) => Exit::Usage,
     }
 }
 

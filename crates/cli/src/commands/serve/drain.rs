@@ -23,6 +23,7 @@ pub(super) struct Open {
     serving: JoinHandle<()>,
     working: JoinHandle<()>,
     indexing: JoinHandle<()>,
+    bridging: JoinHandle<()>,
     telemetry: Option<Telemetry>,
     hurry: CancellationToken,
 }
@@ -42,19 +43,24 @@ impl Open {
                 }
             })
         };
-        Self { app, stop, serving, working, indexing, telemetry, hurry }
+        let bridging = {
+            let (app, stop) = (app.clone(), stop.clone());
+            tokio::spawn(async move { app.end_bridge_sessions(stop).await })
+        };
+        Self { app, stop, serving, working, indexing, bridging, telemetry, hurry }
     }
 
     /// Ends everything in order. A second signal skips the wait for what is under way, a third the order.
     pub(super) async fn end(self, signals: &mut Signals) {
-        let Self { app, stop, serving, working, indexing, telemetry, hurry } = self;
+        let Self { app, stop, serving, working, indexing, bridging, telemetry, hurry } = self;
         output::note("ending: what is under way is handed over; once more to end at once");
         app.draining().cancel();
         stop.cancel();
-        let (connections, runs) = ([serving.abort_handle(), indexing.abort_handle()], working.abort_handle());
+        let connections = [serving.abort_handle(), indexing.abort_handle(), bridging.abort_handle()];
+        let runs = working.abort_handle();
         let mut all = std::pin::pin!(async {
             // How they ended was told where it happened.
-            let _ = tokio::join!(serving, working, indexing);
+            let _ = tokio::join!(serving, working, indexing, bridging);
             if let Some(telemetry) = telemetry {
                 telemetry.close().await;
             }

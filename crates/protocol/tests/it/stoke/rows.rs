@@ -4,7 +4,7 @@ use r1_event::payload::{RunCancelled, RunCompleted, RunFailed, RunStarted};
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
 use r1_event::{Digest, Payload, Seq, UnixNanos, Version};
 use r1_protocol::RunFacts;
-use r1_protocol::stoke::{LineKind, Options, Projection, abort};
+use r1_protocol::stoke::{Cause, LineKind, Options, Projection};
 use serde_json::{Value, json};
 
 use super::{RUN, everything, log, projected, projected_with, story, text, value};
@@ -55,22 +55,51 @@ fn stoke_01_no_option_changes_the_name_of_a_line() {
     }
 }
 
+fn cancelled(reason: &str, cause: Option<Cause>) -> Payload {
+    let cause = cause.map(|cause| cause.as_str().into());
+    Payload::RunCancelled(RunCancelled { reason: reason.into(), cause, duration_ms: 10, ..Default::default() })
+}
+
+/// `reason` and signal of the `mission.aborted` line of a run that ended so.
+fn aborted(ending: Payload) -> (Value, Value) {
+    let projected = projected(&log([Payload::RunStarted(Box::new(story::started())), ending]), Options::default());
+    let line = projected.iter().flatten().map(value).find(|line| line["type"] == "mission.aborted").unwrap();
+    (line["reason"].clone(), line["_stoke.dev/sig"].clone())
+}
+
+#[test]
+fn stoke_05_no_reason_that_someone_gives_is_taken_for_the_cause() {
+    let causes = [
+        (Cause::Operator, json!("operator"), json!(null)),
+        (Cause::Sigint, json!("signal"), json!("SIGINT")),
+        (Cause::Sigterm, json!("signal"), json!("SIGTERM")),
+        (Cause::Sighup, json!("signal"), json!(null)),
+        (Cause::StdoutClosed, json!("stdout_closed"), json!(null)),
+        (Cause::Budget, json!("budget"), json!(null)),
+        (Cause::LeaseLost, json!("lease_lost"), json!(null)),
+    ];
+    for (cause, reason, signal) in causes {
+        assert_eq!(aborted(cancelled("why not", Some(cause))), (reason.clone(), signal.clone()), "{cause:?}");
+        assert_eq!(aborted(cancelled(cause.reason(), Some(Cause::Operator))), (json!("operator"), json!(null)));
+        // Older logs have the reason alone.
+        let (reason, signal) = if cause == Cause::Sighup { (json!("operator"), json!(null)) } else { (reason, signal) };
+        assert_eq!(aborted(cancelled(cause.reason(), None)), (reason, signal), "{cause:?}");
+    }
+}
+
 #[test]
 fn stoke_01_a_run_ends_with_one_result_however_it_ends() {
     let failed = |error_type: &str| {
         Payload::RunFailed(RunFailed { error: "why".into(), error_type: error_type.into(), ..Default::default() })
     };
-    let cancelled = |reason: &str| {
-        Payload::RunCancelled(RunCancelled { reason: reason.into(), duration_ms: 10, ..Default::default() })
-    };
     let endings = [
         failed("max_turns"),
         failed("budget_exceeded"),
         failed("model_error"),
-        cancelled(abort::SIGINT),
-        cancelled(abort::SIGTERM),
-        cancelled(abort::STDOUT_CLOSED),
-        cancelled("I do not want it any more"),
+        cancelled(Cause::Sigint.reason(), Some(Cause::Sigint)),
+        cancelled(Cause::Sigterm.reason(), Some(Cause::Sigterm)),
+        cancelled(Cause::StdoutClosed.reason(), Some(Cause::StdoutClosed)),
+        cancelled("I do not want it any more", Some(Cause::Operator)),
     ];
     let mut lines = String::new();
     for ending in endings {

@@ -10,7 +10,7 @@ use r1_protocol::stoke::{LineKind, Options};
 use r1_store::SharedStore;
 
 use super::family::Child;
-use super::{Outlet, OutletClosed, Pressure, Reader, moment};
+use super::{Outlet, OutletError, Pressure, Reader, moment};
 use crate::control::events::EventsError;
 use crate::world::NoRandomness;
 
@@ -43,9 +43,9 @@ pub enum Pace {
 /// Runs could not be printed to their end.
 #[derive(Debug, thiserror::Error)]
 pub enum PrintError {
-    /// Nobody reads any more.
+    /// Nobody reads any more, or what is written to is broken.
     #[error(transparent)]
-    Closed(#[from] OutletClosed),
+    Outlet(#[from] OutletError),
     /// The events cannot be read.
     #[error(transparent)]
     Events(#[from] EventsError),

@@ -276,7 +276,8 @@ impl<'a> Contents<'a> {
                 contents!(extra, "message": error)
             }
             Payload::RunCancelled(cancelled) => {
-                let RunCancelled { reason, merkle_root: _, duration_ms: _, log_size: _, by: _, extra } = cancelled;
+                let RunCancelled { reason, merkle_root: _, duration_ms: _, log_size: _, by: _, cause: _, extra } =
+                    cancelled;
                 contents!(extra, "reason": reason)
             }
             Payload::RunResumed(resumed) => {

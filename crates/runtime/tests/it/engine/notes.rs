@@ -15,7 +15,7 @@ use super::stage::{Stage, type_of};
 const WAITS: &str = "turns: [{tool_calls: [{tool: wait}]}, {text: done}]";
 
 fn cancel() -> Command {
-    Command::Cancel { reason: String::new(), by: "operator".into() }
+    Command::cancel("")
 }
 
 fn say(text: &str) -> Command {

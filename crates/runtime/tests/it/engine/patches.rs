@@ -130,7 +130,7 @@ async fn ep_25_patches_of_a_cancelled_run_are_rejected() {
     while stage.state(&run).await.approvals().count() < 2 {
         tokio::task::yield_now().await;
     }
-    let cancel = Command::Cancel { reason: "enough".into(), by: "operator".into() };
+    let cancel = Command::cancel("enough");
     command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let index = index(&stage, &run).await;

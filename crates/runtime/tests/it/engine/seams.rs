@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::stage::Stage;
 
 fn cancel() -> Command {
-    Command::Cancel { reason: "enough".into(), by: "operator".into() }
+    Command::cancel("enough")
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ fn say(text: &str) -> Command {
 }
 
 fn cancel() -> Command {
-    Command::Cancel { reason: String::new(), by: "operator".into() }
+    Command::cancel("")
 }
 
 async fn until_idle(stage: &Stage, run: &RunId, turns: u64) {

@@ -33,7 +33,7 @@ async fn secretive(stage: &Stage) -> RunId {
     let run = stage.create(new).await;
     let work = stage.start(&run);
     stage.until(&run, "approval.requested").await;
-    let cancel = r1_runtime::agent::command::Command::Cancel { reason: "enough".into(), by: "operator".into() };
+    let cancel = r1_runtime::agent::command::Command::cancel("enough");
     r1_runtime::control::command::command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     run

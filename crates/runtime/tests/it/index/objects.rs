@@ -65,7 +65,7 @@ async fn an_approval_is_asked_answered_and_closed_with_its_run(store: SharedStor
     assert_eq!((approval.status, approval.by.as_deref()), (ApprovalStatus::Rejected, Some("operator")));
     assert_eq!(approval.comment.as_deref(), Some("not this"));
 
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let cancel = Command::cancel("");
     command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let closed = index.approvals(pending(ApprovalStatus::Cancelled)).await.unwrap().data;

@@ -175,7 +175,7 @@ async fn a_held_run_is_released_and_cancelled() {
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::NotStarted);
     command(&stage.engine, &run, Command::Release { by: "operator".into() }, &Caller::default()).await.unwrap();
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::Queued);
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let cancel = Command::cancel("");
     command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().status, RunStatus::Cancelled);
     stage.check(&run).await;
@@ -192,7 +192,7 @@ async fn a_forked_session_knows_whether_it_is_its_turn() {
     while stage.state(&run).await.status() != RunStatus::Idle {
         tokio::task::yield_now().await;
     }
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let cancel = Command::cancel("");
     command(&stage.engine, &run, cancel, &Caller::default()).await.unwrap();
     work.await.unwrap().unwrap();
     let index = Index::new(stage.store.clone());
@@ -203,7 +203,7 @@ async fn a_forked_session_knows_whether_it_is_its_turn() {
         assert_eq!(shown.status, stage.state(&forked).await.status(), "forked at {at}");
         let from = shown.forked_from.unwrap();
         assert_eq!((from.run_id, from.sequence), (run.to_string(), at.get() - 1));
-        let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+        let cancel = Command::cancel("");
         command(&stage.engine, &forked, cancel, &Caller::default()).await.unwrap();
     }
 }
@@ -217,7 +217,7 @@ async fn a_command_that_waits_and_a_lease_are_shown() {
     let shown = index.run(run.as_str()).await.unwrap().unwrap();
     assert_eq!((shown.cancelling, shown.lease_until), (false, None));
     let lease = store.acquire(&run, "a worker", std::time::Duration::from_secs(30)).await.unwrap().lease;
-    let cancel = Command::Cancel { reason: String::new(), by: "operator".into() };
+    let cancel = Command::cancel("");
     let body = serde_json::to_vec(&json!({ "command": cancel, "caller": Caller::default() })).unwrap().into();
     store.leave_command(&run, r1_store::Command { id: "cmd_1".into(), body }).await.unwrap();
     let shown = index.run(run.as_str()).await.unwrap().unwrap();

@@ -150,7 +150,7 @@ async fn a_run_is_cancelled_while_a_gate_looks() {
     let run = stage.create(phased(&stage, with_gates(SLOW), "turns: []")).await;
     let work = stage.start(&run);
     stage.until(&run, "gate.decision").await;
-    let cancel = Command::Cancel { reason: "enough".into(), by: "operator".into() };
+    let cancel = Command::cancel("enough");
     command(&stage.engine, &run, cancel, &operator()).await.unwrap();
     assert_eq!(work.await.unwrap().unwrap(), Outcome::Ended(Kind::RunCancelled));
     assert!(events::<PhaseTransition>(&stage, &run).await.is_empty());

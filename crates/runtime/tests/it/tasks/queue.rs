@@ -17,7 +17,7 @@ const ASKS: &str = "turns: [{tool_calls: [{tool: shell, input: {command: 'true'}
 const HANGS: &str = "turns: [{text: never, failures: [{kind: hang}]}]";
 
 fn cancel() -> Command {
-    Command::Cancel { reason: String::new(), by: "operator".into() }
+    Command::cancel("")
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use crate::routes::Route;
 pub(super) fn table() -> Vec<Route> {
     vec![
         Route::post("/hecate/v1/events", Cap::Append, tell)
-            .summary("Records what a bridge tells that drives no run, in a run of its own")
+            .summary("Records what a bridge tells that drives no run, in the run of its session")
             .body::<ExternalEvent>()
             .answers::<Object<serde_json::Value>>(StatusCode::OK)
             .answer_of(answer::event),

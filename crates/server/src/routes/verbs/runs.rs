@@ -134,7 +134,7 @@ async fn cancel(
     Json(request): Json<CancelRequest>,
 ) -> Result<Response, ApiError> {
     let run = run::at(&app, &path).await?;
-    let cancel = Command::Cancel { reason: request.reason.unwrap_or_default(), by: "operator".into() };
+    let cancel = Command::cancel(request.reason.unwrap_or_default());
     match command(&app.engine, &run, cancel, &caller.for_control()).await {
         Ok(ended) => answer::run(app, ended.effect).await,
         Err(CommandError::StillStopping { run }) => answer::run_with(&app, run.as_str(), StatusCode::ACCEPTED).await,

@@ -57,3 +57,32 @@ async fn stoke_27_a_bridge_tells_what_happens_at_its_beacons_and_nothing_else() 
         error_of(post(&writer, alone, body).await, 403, "permission_denied").await;
     }
 }
+
+#[tokio::test]
+async fn stoke_27_a_bridge_that_drives_no_run_has_one_run_until_its_token_is_gone() {
+    let server = Server::start().await;
+    let make = async |name: &str| tokens::create(&server.store, name, Grant::Role(Role::Bridge), None).await.unwrap().1;
+    let (front, back) = (make("front-door").await, make("back-door").await);
+    let post = async |token: &str, body: &Value| {
+        let sent = server.bare(Method::POST, "/hecate/v1/events").bearer_auth(token).json(body).send().await.unwrap();
+        json_of(sent, 200).await["data"].clone()
+    };
+    let command = json!({ "session_ref": "s", "command_kind": "start", "payload_hash": HASH });
+    let asked = post(&front, &beacon("command", command)).await;
+    let result = json!({ "command_event": asked["event_id"], "status": "ok" });
+    let answered = post(&front, &beacon("command_result", result)).await;
+    assert_eq!(asked["run_id"], answered["run_id"]);
+    let lost = beacon("device_revoked", json!({ "reason": "lost" }));
+    let other = post(&back, &lost).await;
+    assert_ne!(asked["run_id"], other["run_id"]);
+
+    server.app.end_bridge_sessions_now().await;
+    assert_eq!(post(&front, &lost).await["run_id"], asked["run_id"], "the session goes on");
+    assert!(tokens::revoke(&server.store, "front-door").await.unwrap());
+    server.app.end_bridge_sessions_now().await;
+    let ended = async |run: &Value| {
+        let run = run.as_str().unwrap().parse().unwrap();
+        server.store.head(&run).await.unwrap().unwrap().terminal.is_some()
+    };
+    assert!(ended(&asked["run_id"]).await && !ended(&other["run_id"]).await);
+}

@@ -40,7 +40,11 @@ pub(super) fn parse(line: &[u8]) -> Result<Said, String> {
         return Err("the line is no JSON object".into());
     }
     match value.get("type").and_then(Value::as_str) {
-        Some("user") => message(&value["message"]["content"]).map(Said::Message),
+        Some("user") => match &value["message"]["role"] {
+            Value::Null => message(&value["message"]["content"]).map(Said::Message),
+            Value::String(role) if role == "user" => message(&value["message"]["content"]).map(Said::Message),
+            role => Err(format!("a message here is said by the user; its `role` is {role}")),
+        },
         _ if value.get("decision").is_some() => {
             serde_json::from_value(value).map(Said::Reply).map_err(|err| format!("the answer cannot be read: {err}"))
         }
@@ -80,6 +84,8 @@ mod tests {
             r#"{"type":"user","message":{"content":[{"type":"image"}]}}"#,
             r#"{"type":"user","message":{"content":" "}}"#,
             r#"{"type":"user"}"#,
+            r#"{"type":"user","message":{"role":"assistant","content":"hello"}}"#,
+            r#"{"type":"user","message":{"role":7,"content":"hello"}}"#,
             r#"{"type":"system"}"#,
             "[]",
             "{",
