@@ -73,7 +73,8 @@ fn stoke_20_a_trusted_workspace_chooses_the_key_of_its_receipts_wherever_one_sta
     }
     project.r1_in("project", &[&create[..], &[text(&made), "--key", &project.newest]].concat());
     assert_eq!(signer(&made), project.newest, "what is asked for comes first");
-    let told = project.r1_in("project/src", &["doctor"]).stdout;
+    let told = project.sandbox.command().current_dir(project.sandbox.path("project/src")).arg("doctor").output();
+    let told = String::from_utf8(told.unwrap().stdout).unwrap();
     assert!(told.contains("signing.kid from"), "{told}");
 }
 

@@ -169,7 +169,7 @@ async fn commits_that_a_command_makes_are_artifacts_and_other_moves_are_not() {
     let run = async |command: &str| {
         let git = "git() { command git -c user.name=t -c user.email=t@example.org \"$@\"; }";
         let output = stage.run(&Shell::new(), json!({ "command": format!("{git}; {command}") })).await.unwrap();
-        output.output.as_str().unwrap().trim_end().to_owned()
+        output.output.as_str().unwrap().lines().next().unwrap_or_default().to_owned()
     };
     let commits = || -> Vec<_> {
         let all = stage.events::<ArtifactCreated>().into_iter();
@@ -177,8 +177,10 @@ async fn commits_that_a_command_makes_are_artifacts_and_other_moves_are_not() {
     };
     run("echo before there is a repository").await;
     let first = run("git init --quiet && git commit --quiet --allow-empty -m one && git rev-parse HEAD").await;
-    let then =
-        run("git commit --quiet --allow-empty -m two && git rev-parse HEAD; git commit --quiet --amend -m 2").await;
+    let then = run(
+        "git commit --quiet --allow-empty -m two && git rev-parse HEAD; git commit --quiet --allow-empty --amend -m 2",
+    )
+    .await;
     let last = run("git rev-parse HEAD").await;
     run("git checkout --quiet -b side HEAD~1 && git reset --quiet --hard && git merge --quiet -").await;
     let made = commits();

@@ -3,7 +3,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use r1_event::{Payload, RunId, Seq};
-use r1_protocol::json as payload_json;
 use r1_receipt::Withhold;
 use r1_receipt::key::SecretKey;
 use r1_runtime::Keyring;
@@ -29,8 +28,7 @@ use crate::workshop::{Workshop, current_directory, signing_key};
 ///
 /// Checks the log, makes a graph of its thoughts, calls, memory, gates and artifacts, signs it, and checks the
 /// result as anyone else would. The same log and the same key always give the same bytes. The key is the one
-/// of --key, else `signing.kid` of the settings where the run worked, else the newest agent key; if there is
-/// none, one is made.
+/// of --key, else `signing.kid` of the settings, else the newest agent key; if there is none, one is made.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 written, 1 the log is corrupt or would not verify (nothing is signed), 2 usage or I/O,
@@ -60,7 +58,7 @@ pub(crate) struct Args {
     /// Write these beside it, for tools of others
     #[arg(long, value_name = "FORMS", value_delimiter = ',')]
     export: Vec<ExportArg>,
-    /// Replace files with other content
+    /// Replace a file with other content
     #[arg(long)]
     force: bool,
     /// Print what was made as JSON
@@ -179,7 +177,7 @@ async fn usual_key(context: &Context, store: &SharedStore, run: &RunId) -> Resul
 async fn workspace_of(store: &SharedStore, run: &RunId) -> Option<PathBuf> {
     let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
     let Ok((_, Payload::RunStarted(started))) = RunState::read(records.first()?) else { return None };
-    let workspace = payload_json::from_raw(started.workspace.as_ref()?);
+    let workspace = r1_protocol::json::from_raw(started.workspace.as_ref()?);
     Some(PathBuf::from(workspace["path"].as_str()?)).filter(|path| path.is_absolute() && path.is_dir())
 }
 
@@ -211,18 +209,18 @@ pub(in crate::commands) async fn keep(
 
 /// Whether a file may be written: one with other content stays unless `force` says otherwise.
 fn may_write(path: &Path, bytes: &[u8], force: bool) -> Result<(), CliError> {
-    match fs::read(path) {
-        Ok(there) if there != bytes && !force => {
+    match content(path) {
+        Some(there) if there != bytes && !force => {
             let message = format!("{} is there already, with other content", path.display());
             Err(CliError::new(message).hint("name another file with -o, or replace it with --force"))
         }
-        Ok(_) | Err(_) => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
 /// Writes a file whole or not at all; one that says the same is left alone.
 fn save(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    if fs::read(path).is_ok_and(|there| there == bytes) {
+    if content(path).is_some_and(|there| there == bytes) {
         return Ok(());
     }
     let failed = |err: std::io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
@@ -231,6 +229,11 @@ fn save(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
     draft.write_all(bytes).and_then(|()| draft.as_file().sync_all()).map_err(failed)?;
     draft.persist(path).map_err(|err| failed(err.error))?;
     Ok(())
+}
+
+/// What a file says, if there is one. Devices are not read: that may never end.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    path.is_file().then(|| fs::read(path).ok()).flatten()
 }
 
 /// A receipt is made to be given away.
