@@ -1,6 +1,8 @@
 //! Which answers of a model are taken in. What a call is named stands in every receipt, and receipts have
 //! limits: an answer that would go beyond them is as good as none, and its turn fails.
 
+use r1_protocol::registry::MAX_CALL_ID;
+
 use crate::model::{Block, ModelResponse, ToolUse};
 use crate::provider::{ProviderError, ProviderFailure};
 
@@ -9,13 +11,6 @@ const MAX_CALLS: usize = 256;
 
 /// Bytes of a tool's name; no tool has a longer one.
 const MAX_TOOL_NAME: usize = 256;
-
-/// Bytes of a call's id. Some gateways put more into it than an id.
-const MAX_CALL_ID: usize = 4 << 10;
-
-/// Bytes of the ids of all calls of one answer: together they stand in the body of a thought, which has 1 MiB,
-/// and each of them may be written as six.
-const MAX_CALL_IDS: usize = 128 << 10;
 
 /// The answer, or why it is none.
 pub(super) fn admit(response: ModelResponse) -> Result<ModelResponse, ProviderError> {
@@ -42,12 +37,7 @@ fn objection(response: &ModelResponse) -> Option<String> {
         return Some(format!("it names a tool with {name} bytes, and no name has more than {MAX_TOOL_NAME}"));
     }
     let id = longest(|call| call.call_id.len());
-    if id > MAX_CALL_ID {
-        return Some(format!("a call has an id of {id} bytes, and at most {MAX_CALL_ID} are kept"));
-    }
-    let ids: usize = calls().map(|call| call.call_id.len()).sum();
-    (ids > MAX_CALL_IDS)
-        .then(|| format!("the ids of its calls have {ids} bytes together, and at most {MAX_CALL_IDS} are kept"))
+    (id > MAX_CALL_ID).then(|| format!("a call has an id of {id} bytes, and no id has more than {MAX_CALL_ID}"))
 }
 
 fn as_call(block: &Block) -> Option<&ToolUse> {
