@@ -101,7 +101,7 @@ impl CliError {
 
     /// Whether what failed is the store, and not what was asked of it.
     pub(crate) fn is_of_the_store(&self) -> bool {
-        self.is_caused_by(|cause| cause.is::<StoreError>() || cause.is::<OpenError>())
+        self.is_caused_by(|cause| cause.is::<StoreError>() || cause.is::<OpenError>() || cause.is::<LocationError>())
     }
 
     fn is_caused_by(&self, is_it: impl Fn(&(dyn Error + 'static)) -> bool) -> bool {
@@ -148,7 +148,9 @@ impl From<HomeError> for CliError {
 impl From<LocationError> for CliError {
     fn from(err: LocationError) -> Self {
         match err {
-            LocationError::Home(err) => err.into(),
+            err @ LocationError::Home(_) => {
+                worded(err).hint("name a place that you can write to with `--store` or R1_HOME")
+            }
             LocationError::Open(err) => err.into(),
             err @ LocationError::Missing { .. } => {
                 worded(err).hint("name another with `--store`, or see what r1 does with `r1 demo`")

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use r1_event::RunId;
+use r1_event::{RunId, UnixNanos};
+use r1_receipt::key::SecretKey;
 use r1_runtime::agent::RunState;
 use r1_runtime::config::Config;
 use r1_runtime::engine::Engine;
+use r1_runtime::keys::AgentKey;
 use r1_runtime::location::Purpose;
 use r1_runtime::machine::{Machine, SearchSettings};
 use r1_runtime::net::NetConfig;
@@ -19,12 +21,15 @@ use r1_store::SharedStore;
 use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
+use crate::output;
 use crate::settings;
 
 /// The engine, and where it keeps things.
 pub(crate) struct Workshop {
     pub(crate) engine: Arc<Engine>,
     pub(crate) machine: Arc<Machine>,
+    /// Signs logs, and the receipts of runs.
+    pub(crate) key: SecretKey,
 }
 
 impl Workshop {
@@ -59,16 +64,16 @@ impl Workshop {
     fn with(context: &Context, store: SharedStore, config: &Config, sandbox: SandboxMode) -> Result<Self, CliError> {
         context.home.create()?;
         let machine = Arc::new(machine(config, sandbox));
-        let key = keys::signing_key(&context.home, config.signing.kid.as_deref(), context.now())?.secret;
+        let key = signing_key(context, config.signing.kid.as_deref(), context.now())?;
         let engine = Engine::new(
             store,
             machine.clone(),
             Arc::new(redactor(context, config)?),
             context.home.path().join("snapshots"),
-            Some(key),
+            Some(key.clone()),
             context.instance.clone(),
         );
-        Ok(Self { engine: Arc::new(engine), machine })
+        Ok(Self { engine: Arc::new(engine), machine, key })
     }
 
     /// The run that was typed.
@@ -82,6 +87,17 @@ impl Workshop {
     }
 }
 
+/// The key that is to sign: the one that is wanted, else the newest agent key. If there is none, one is made that
+/// counts from `since` on, and told.
+pub(crate) fn signing_key(context: &Context, wanted: Option<&str>, since: UnixNanos) -> Result<SecretKey, CliError> {
+    let AgentKey { secret, minted } = keys::signing_key_since(&context.home, wanted, context.now(), since)?;
+    if let Some(path) = minted {
+        output::note(&format!("made a new agent key {} in {}", secret.kid(), path.display()));
+    }
+    Ok(secret)
+}
+
+/// Where we are, from the root: whether a directory is trusted, and what is above it, only such a path tells.
 pub(crate) fn current_directory() -> PathBuf {
     Path::new(".").canonicalize().unwrap_or_default()
 }

@@ -8,11 +8,15 @@ use std::borrow::Cow;
 use r1_event::cbor;
 
 use self::shape::{Field, Shape};
+use crate::file::MAX_BODY;
+use crate::json::walk::MAX_TEXT;
 use crate::json::{Object, Value};
 use crate::node::{NodeType, sha256_hex};
 
 /// The longest arguments that a call shows; of longer ones it gives the hash alone.
 pub(crate) const MAX_ARGS: usize = 16 << 10;
+/// What `seq`, `at` and the braces add to a body, at most.
+const PLACE: usize = 128;
 /// The longest reason of an override.
 const MAX_OVERRIDE_REASON: usize = 512;
 
@@ -50,8 +54,33 @@ pub fn check_data(node_type: NodeType, data: &cbor::Value) -> Result<(), Unfit> 
             return Err(Unfit { key: Cow::Owned(key.to_owned()), problem });
         }
     }
+    check_size(&body)?;
     shape::check_object(&[fields], &body)?;
     check_rules(node_type, &body)
+}
+
+/// Whether a body is within the limits of a receipt, with room for its place and time.
+fn check_size(body: &Object<'_>) -> Result<(), Unfit> {
+    body.iter().try_for_each(|(key, value)| check_texts(key, value))?;
+    let lengths: Vec<_> = body.iter().map(|(key, value)| (value.to_text().len(), key)).collect();
+    let whole: usize = lengths.iter().map(|(length, key)| length + key.len() + "\"\":,".len()).sum();
+    match lengths.into_iter().max() {
+        Some((_, key)) if whole + PLACE > MAX_BODY => {
+            Err(Unfit { key: Cow::Owned(key.to_owned()), problem: "is too long: an event has at most 1 MiB" })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_texts(key: &str, value: &Value<'_>) -> Result<(), Unfit> {
+    match value {
+        Value::Text(text) if text.len() > MAX_TEXT => {
+            Err(Unfit { key: Cow::Owned(key.to_owned()), problem: "is longer than 64 KiB" })
+        }
+        Value::Text(_) | Value::Bool(_) | Value::Int(_) => Ok(()),
+        Value::Array(items) => items.iter().try_for_each(|item| check_texts(key, item)),
+        Value::Object(object) => object.iter().try_for_each(|(key, value)| check_texts(key, value)),
+    }
 }
 
 fn check_rules(node_type: NodeType, body: &Object<'_>) -> Result<(), Unfit> {

@@ -8,6 +8,7 @@
 //! - `stage`: how events get into a batch.
 //! - `seam`: how a run is taken over from a process that is gone.
 
+mod admission;
 mod call;
 mod claim;
 mod gate;

@@ -22,6 +22,9 @@ pub use guard::{ResolveNames, SystemNames};
 /// The most redirects that are followed.
 pub const MAX_REDIRECTS: usize = 5;
 
+/// Bytes of a media type: a type and a subtype of 127 each (RFC 6838).
+const MAX_MIME: usize = 255;
+
 /// How servers may be talked to.
 #[derive(Clone, Debug)]
 pub struct NetConfig {
@@ -93,11 +96,13 @@ pub struct NetResponse {
 }
 
 impl NetResponse {
-    /// The body's type, without parameters and in lower case.
+    /// The body's type, without parameters and in lower case; empty if nothing says which. What is longer than
+    /// any type can be says nothing: it would stand in the log and in receipts.
     #[must_use]
     pub fn mime(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+        let mime = value.split(';').next().unwrap_or_default().trim();
+        if mime.len() <= MAX_MIME { mime.to_ascii_lowercase() } else { String::new() }
     }
 }
 

@@ -6,6 +6,7 @@
 
 pub mod apply_patch;
 pub mod builtin;
+mod commits;
 pub mod edit;
 mod editing;
 pub mod file_operations;

@@ -309,7 +309,7 @@ impl Show<'_> {
 
     async fn receipt(&mut self) -> Result<bool, CliError> {
         self.stage.heading("What the run did, signed for anyone to check").await?;
-        let (path, digest) = super::receipt::keep(self.context, self.store(), self.run).await?;
+        let (path, digest) = super::receipt::keep(self.context, self.workshop, self.run).await?;
         let bytes = r1_runtime::control::receipt::read_file(&path)?;
         let keys = r1_runtime::keys::known_keys(&self.context.home.keyring())?.keys;
         let report = verify(&bytes, &Options { keys: &keys, ..Options::default() });

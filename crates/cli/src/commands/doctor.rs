@@ -1,5 +1,4 @@
 use std::io::Write as _;
-use std::path::Path;
 
 use r1_runtime::control::doctor::{self, Checkup, Health};
 use r1_runtime::location::{LocationError, Purpose};
@@ -13,6 +12,7 @@ use crate::exit::Exit;
 use crate::output::{self, BAD, DIM, GOOD, NOTICE, print_json};
 use crate::render::text::visible;
 use crate::settings;
+use crate::workshop::current_directory;
 
 /// Look whether everything is in place: home, store, keys, settings, sandbox
 #[derive(Debug, clap::Args)]
@@ -71,7 +71,7 @@ async fn examine_store(context: &Context) -> Vec<Checkup> {
 /// What is set differently from what holds otherwise, and by whom.
 fn examine_settings(context: &Context) -> Vec<Checkup> {
     let check = |health, detail, hint| Checkup { name: "settings", health, detail, hint };
-    let loaded = match settings::read(context, Path::new("."), Vec::new()) {
+    let loaded = match settings::read(context, &current_directory(), Vec::new()) {
         Ok(loaded) => loaded,
         Err(err) => {
             let err = CliError::from(err);

@@ -201,7 +201,7 @@ async fn sign(context: &Context, workshop: &Workshop, run: &RunId) -> Result<Opt
     if store.head(run).await?.is_none_or(|head| head.terminal.is_none()) {
         return Ok(None);
     }
-    match super::receipt::keep(context, store, run).await {
+    match super::receipt::keep(context, workshop, run).await {
         Ok((_, digest)) => Ok(Some(digest)),
         Err(err) => {
             output::print_error(&err);

@@ -58,7 +58,9 @@ impl From<OrderError> for CliError {
                     "say `--provider NAME --model NAME`, or set them in r1.toml (`r1 init`); known are {known}"
                 ))
             }
-            err @ OrderError::NoModel { .. } => worded(err).hint("say `--model NAME`, or set it in r1.toml"),
+            err @ (OrderError::NoModel { .. } | OrderError::LongModel { .. }) => {
+                worded(err).hint("say `--model NAME`, or set it in r1.toml")
+            }
         }
     }
 }

@@ -121,6 +121,8 @@ fn wrong_orders_are_refused_before_anything_is_made() {
     wrong(&["--provider", "anthropic", "--model", "claude-sonnet-4-5"], "ANTHROPIC_API_KEY");
     wrong(&["--provider", "nobody", "--model", "x"], "there is no provider `nobody`");
     wrong(&[], "which model?");
+    let name = "m".repeat(1025);
+    wrong(&["--provider", "ollama", "--model", &name], "the name of the model has 1025 bytes");
     wrong(&["--scenario", "missing.yaml"], "cannot read missing.yaml");
     wrong(&["-C", "nowhere", "--scenario", "scenario.yaml"], "cannot work in nowhere");
     wrong(&["--scenario", "scenario.yaml", "--attach", "missing.png"], "cannot read missing.png");

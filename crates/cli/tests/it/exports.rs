@@ -192,3 +192,19 @@ fn keys_are_made_for_exports_and_each_is_for_one_thing() {
     sandbox.r1(&["key", "new", "--use", "log", "--name", "with space"]).fails(2, "cannot name a log");
     sandbox.r1(&["key", "new", "--name", "example.org/r1"]).fails(2, "only a key for a log has its name");
 }
+
+#[test]
+fn a_file_of_somebody_else_is_not_replaced_by_an_export() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    fs::write(sandbox.path("trusted_root.json"), "{}").unwrap();
+    let create = ["receipt", "create", RUN, "--export", "dsse,bundle"];
+    sandbox.r1(&create).fails(2, "trusted_root.json is there already, with other content");
+    assert_eq!(read(&sandbox.path("."), "trusted_root.json"), "{}");
+    for name in ["receipt.json", "intoto.json", "sigstore.json"] {
+        assert!(!sandbox.path(&format!("{RUN}.{name}")).exists(), "{name}: all are written or none");
+    }
+    sandbox.ok(&[&create[..], &["--force"]].concat());
+    assert!(read(&sandbox.path("."), "trusted_root.json").contains("tlogs"));
+    sandbox.ok(&create);
+}

@@ -25,6 +25,7 @@ mod remembering;
 mod remote;
 mod sandbox;
 mod serving;
+mod signing;
 mod starling;
 mod stoke;
 mod support;

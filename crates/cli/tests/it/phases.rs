@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use r1_runtime::agent::PhasePlan;
 use r1_runtime::gate::Preset;
+use serde_json::{Value as Json, json};
 
 use crate::approval::{question, wanted_with, work};
 use crate::support::{Outcome, Sandbox, text};
@@ -69,6 +72,28 @@ fn stoke_23_a_task_succeeds_in_a_working_tree_that_is_not_clean() {
     assert_eq!(git(&project, &["show", "--format=", "--name-only"]), "greet.sh\n");
     assert_eq!(git(&project, &["status", "--porcelain", "--", "notes.txt"]), "?? notes.txt\n");
     sandbox.ok(&["replay", "last"]);
+}
+
+#[test]
+fn stoke_28_the_statement_of_the_example_names_its_commit_and_no_file_by_the_hash_of_a_diff() {
+    let sandbox = project();
+    assert_eq!(run(&sandbox, &Path::new(EXAMPLE).join("scenario.yaml"), &[]).code, 0);
+    let commit = git(&sandbox.path("project"), &["rev-parse", "HEAD"]).trim().to_owned();
+    let made = sandbox.json(&["receipt", "create", "last", "--export", "dsse", "--json"]);
+    let read = |name: &Json| -> Json {
+        serde_json::from_slice(&fs::read(sandbox.path(name.as_str().unwrap())).unwrap()).unwrap()
+    };
+    let receipt = read(&made["file"]);
+    let events = receipt["events"].as_array().unwrap();
+    let node = events.iter().find(|event| event["body"]["kind"] == "commit").unwrap();
+    assert_eq!((&node["body"]["commit"], &node["body"]["phase"]), (&json!(commit), &json!("COMMIT")));
+    let origin = events.iter().find(|event| event["id"] == node["preds"][0]).unwrap();
+    assert_eq!((&origin["type"], &origin["body"]["tool"]), (&json!("TOOL_CALL"), &json!("git")));
+    let envelope = read(&made["exports"][0]);
+    let payload = STANDARD.decode(envelope["payload"].as_str().unwrap()).unwrap();
+    let statement: Json = serde_json::from_slice(&payload).unwrap();
+    let subjects = &statement["subject"].as_array().unwrap()[1..];
+    assert_eq!(subjects, [json!({ "name": format!("git:{commit}"), "digest": { "gitCommit": commit } })]);
 }
 
 const MAYOR: &str = "  - { id: mayor, threshold: 1, blocker: true, at: [PLAN.exit], command: exit 10 }\n";

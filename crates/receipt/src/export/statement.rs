@@ -11,6 +11,10 @@ use crate::file::{Receipt, SPEC_VERSION};
 use crate::json::{Object, Value};
 use crate::verdict::Reason;
 
+/// Kinds whose content is not the file that their path names, but something about it: a diff, or the lines that
+/// were read. Under the file's name their hash would be a wrong one.
+const ABOUT_A_FILE: [&str; 2] = ["patch", "file_snapshot"];
+
 /// What a receipt says in short: the files and commits that its run made, and numbers about how.
 #[derive(Clone, Debug)]
 pub struct Statement {
@@ -91,7 +95,8 @@ impl Statement {
         if let Some(commit) = body.text("commit") {
             self.products.insert(format!("git:{commit}"), (seq, "gitCommit", commit.into()));
         }
-        if let (Some(path), Some(hash)) = (body.text("path"), body.text("content_hash")) {
+        let is_the_file = body.text("kind").is_none_or(|kind| !ABOUT_A_FILE.contains(&kind));
+        if let (Some(path), Some(hash)) = (body.text("path").filter(|_| is_the_file), body.text("content_hash")) {
             let newest = self.products.get(path).is_none_or(|(known, ..)| *known <= seq);
             if newest {
                 self.products.insert(path.into(), (seq, "sha256", hash.into()));

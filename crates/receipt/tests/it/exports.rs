@@ -101,17 +101,40 @@ fn of_files_that_were_made_twice_the_newest_is_named() {
     for (name, path) in [("one", "b.txt"), ("two", "a.txt"), ("three", "b.txt")] {
         log.typed(
             "artifact.created",
-            &json!({ "artifact_id": name, "kind": "patch", "mime": "text/plain", "size_bytes": 3,
+            &json!({ "artifact_id": name, "kind": "skill", "mime": "text/plain", "size_bytes": 3,
                 "sha256": hash(name), "path": path }),
         );
     }
     log.end();
+    let named = |name: &str, hash: &str| json!({ "name": name, "digest": { "sha256": hash } });
+    assert_eq!(products(&log), [named("a.txt", &hash("two")), named("b.txt", &hash("three"))]);
+}
+
+#[test]
+fn stoke_28_a_file_is_named_with_its_own_digest_or_not_at_all() {
+    let mut log = Log::new();
+    log.turn("T1", &[]);
+    for kind in ["patch", "file_snapshot"] {
+        log.typed(
+            "artifact.created",
+            &json!({ "artifact_id": kind, "kind": kind, "mime": "text/x-diff", "size_bytes": 3,
+                "sha256": hash("a diff, or a few lines"), "path": "greet.sh" }),
+        );
+    }
+    let commit = "5b2c9a1f0e4d7c6b8a39281706f5e4d3c2b1a098";
+    log.typed(
+        "artifact.created",
+        &json!({ "artifact_id": "commit", "kind": "commit", "mime": "text/x-git-commit", "size_bytes": 3,
+            "sha256": hash("commit"), "metadata": { "commit": commit } }),
+    );
+    log.end();
+    assert_eq!(products(&log), [json!({ "name": format!("git:{commit}"), "digest": { "gitCommit": commit } })]);
+}
+
+/// What a log's statement is about, besides the receipt.
+fn products(log: &Log) -> Vec<Json> {
     let statement: Json = serde_json::from_str(&Statement::of(&log.receipt().bytes).unwrap().to_json()).unwrap();
-    let named: Vec<_> = statement["subject"].as_array().unwrap()[1..]
-        .iter()
-        .map(|subject| (subject["name"].as_str().unwrap(), subject["digest"]["sha256"].as_str().unwrap()))
-        .collect();
-    assert_eq!(named, [("a.txt", hash("two").as_str()), ("b.txt", hash("three").as_str())]);
+    statement["subject"].as_array().unwrap()[1..].to_vec()
 }
 
 #[test]

@@ -190,6 +190,9 @@ impl Order {
             }
             (None, None) => return Err(OrderError::NoProvider),
         };
+        if model.len() > MAX_MODEL {
+            return Err(OrderError::LongModel { bytes: model.len() });
+        }
         provider::open(&provider, &|name| variables(name))?;
         Ok((provider, model))
     }
@@ -254,6 +257,9 @@ impl Order {
         Ok(machine.tool_specs(&self.workspace, &spec.mcp_servers).await?)
     }
 }
+
+/// Bytes of a model's name, which stands in every thought of a receipt.
+const MAX_MODEL: usize = 1 << 10;
 
 /// Stands where a run has no model.
 const NONE: &str = "none";
@@ -343,6 +349,12 @@ pub enum OrderError {
     NoModel {
         /// Who serves it.
         provider: String,
+    },
+    /// No model has such a name.
+    #[error("the name of the model has {bytes} bytes, and at most {MAX_MODEL} are kept")]
+    LongModel {
+        /// How many.
+        bytes: usize,
     },
     /// The settings do not fit.
     #[error(transparent)]

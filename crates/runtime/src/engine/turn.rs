@@ -8,6 +8,7 @@ use r1_event::{Payload, payload};
 use r1_protocol::data::{self, EventData};
 use tokio::sync::mpsc;
 
+use super::admission::admit;
 use crate::agent::{RunState, Turn, answer};
 use crate::emit::Emitter;
 use crate::model::{Block, Delta, ModelRequest, ModelResponse, ToolUse};
@@ -44,7 +45,7 @@ pub(super) async fn ask(
     let record = record_pieces(pieces, events, redactor, turn_index, thinking_deltas);
     // Both end with the call: it drops its end of the channel.
     let (result, ()) = tokio::join!(call, record);
-    Answered { result, took: started.elapsed() }
+    Answered { result: result.and_then(admit), took: started.elapsed() }
 }
 
 async fn record_pieces(

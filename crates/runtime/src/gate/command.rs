@@ -25,9 +25,11 @@ pub(super) struct Ran {
 pub(super) enum End {
     /// By itself, with this exit code.
     Exited(i32),
+    /// With an exit code by which a shell says that its last program was not found, not started or killed.
+    Broken(i32),
     /// It took longer than it may.
     TimedOut,
-    /// It says nothing about what it was to judge: it was not found, not started, killed or stopped.
+    /// It was not started, killed or stopped as a whole.
     Crashed(String),
 }
 
@@ -37,7 +39,7 @@ const NOT_STARTED: [i32; 2] = [126, 127];
 impl Ran {
     pub(super) fn exit_code(&self) -> Option<i64> {
         match &self.end {
-            End::Exited(code) => Some(i64::from(*code)),
+            End::Exited(code) | End::Broken(code) => Some(i64::from(*code)),
             End::TimedOut | End::Crashed(_) => None,
         }
     }
@@ -53,6 +55,10 @@ impl Ran {
         }
         let _ = match &self.end {
             End::Exited(code) => writeln!(text, "[exit code {code}]"),
+            End::Broken(code) if NOT_STARTED.contains(code) => {
+                writeln!(text, "[exit code {code}: it could not be started]")
+            }
+            End::Broken(code) => writeln!(text, "[exit code {code}: killed by signal {}]", code - 128),
             End::TimedOut => writeln!(text, "[stopped: it took too long]"),
             End::Crashed(why) => writeln!(text, "[{why}]"),
         };
@@ -99,9 +105,5 @@ async fn run_argv(context: &GateContext, line: &str, argv: Vec<String>, timeout:
 
 /// A shell gives the end of its last program as an exit code, also if that could not be started or was killed.
 fn ended(code: i32) -> End {
-    match code {
-        code if NOT_STARTED.contains(&code) => End::Crashed(format!("exit code {code}: it could not be started")),
-        code @ 129..=159 => End::Crashed(format!("exit code {code}: killed by signal {}", code - 128)),
-        code => End::Exited(code),
-    }
+    if NOT_STARTED.contains(&code) || (129..=159).contains(&code) { End::Broken(code) } else { End::Exited(code) }
 }

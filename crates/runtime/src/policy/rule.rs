@@ -7,6 +7,9 @@ use super::command::SimpleCommand;
 use super::pattern;
 use crate::tool::Subject;
 
+/// Bytes of a rule's name, which stands in the log and in receipts.
+const MAX_ID: usize = 256;
+
 /// What to do with calls that match. Everything that is given must match; nothing given matches all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -78,6 +81,9 @@ impl Rule {
         if self.id.trim().is_empty() {
             return Err(BadRule::NoId);
         }
+        if self.id.len() > MAX_ID {
+            return Err(BadRule::LongId { bytes: self.id.len() });
+        }
         if self.command.iter().any(|prefix| prefix.trim().is_empty()) {
             return Err(BadRule::EmptyCommand { id: self.id.clone() });
         }
@@ -145,6 +151,12 @@ pub enum BadRule {
     /// It has no name.
     #[error("a policy rule needs an `id`: it stands in the log for every call that it decides")]
     NoId,
+    /// Its name is no name.
+    #[error("a policy rule has an `id` of {bytes} bytes; give it one of at most {MAX_ID}")]
+    LongId {
+        /// How many.
+        bytes: usize,
+    },
     /// A prefix of nothing matches everything.
     #[error("rule `{id}` has an empty `command`; leave the key out to match every command")]
     EmptyCommand {

@@ -310,3 +310,15 @@ fn rules_survive_being_stored() {
     assert_eq!(serde_json::from_value::<Policy>(stored).unwrap(), policy);
     assert!(toml::from_str::<Policy>("[[rule]]\nid = \"a\"\naction = \"ask\"\ncomand = [\"x\"]").is_err());
 }
+
+#[test]
+fn a_rule_has_a_name_that_fits_into_a_receipt() {
+    let named = |bytes: usize| Policy { rules: vec![rule(&"r".repeat(bytes))], ..Policy::default() }.check();
+    assert!(named(256).is_ok());
+    assert!(matches!(named(257), Err(BadRule::LongId { bytes: 257 })));
+    assert!(matches!(named(0), Err(BadRule::NoId)));
+}
+
+fn rule(id: &str) -> Rule {
+    toml::from_str(&format!("id = \"{id}\"\naction = \"deny\"")).unwrap()
+}

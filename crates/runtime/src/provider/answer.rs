@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use r1_protocol::registry::MAX_CALL_ID;
 use serde_json::{Map, Value};
 
 use crate::model::{Block, Delta, StopReason, Thinking, ToolUse, Usage};
@@ -143,8 +144,8 @@ impl Answer {
         std::mem::take(&mut self.fresh)
     }
 
-    /// All blocks. Calls without an id of their own, or with one that another call has, get one made of
-    /// the turn and their number.
+    /// All blocks. Calls without an id of their own, with one that another call has, or with one that is too long
+    /// for an id, get one made of the turn and their number.
     pub(super) fn into_blocks(self, turn_index: u64) -> Vec<Block> {
         let mut ids = HashSet::new();
         self.parts
@@ -158,7 +159,7 @@ impl Answer {
                     signature: (!signature.is_empty()).then(|| Bytes::from(signature)),
                 }),
                 Part::Call { id, tool, arguments } => {
-                    let usable = !id.is_empty() && ids.insert(id.clone());
+                    let usable = (1..=MAX_CALL_ID).contains(&id.len()) && ids.insert(id.clone());
                     let call_id = if usable { id } else { minted_call_id(turn_index, number) };
                     Block::ToolUse(ToolUse { call_id, tool, input: input_of(&arguments) })
                 }
@@ -210,7 +211,8 @@ mod tests {
     #[test]
     fn calls_without_an_id_or_with_the_same_one_can_be_told_apart() {
         let mut answer = Answer::default();
-        for id in ["", "same", "same", ""] {
+        let long = "l".repeat(MAX_CALL_ID + 1);
+        for id in ["", "same", "same", "", &long] {
             answer.call(id, "read");
         }
         let blocks = answer.into_blocks(4);
@@ -221,8 +223,8 @@ mod tests {
                 other => panic!("not a call: {other:?}"),
             })
             .collect();
-        assert_eq!(ids.len(), 4, "{ids:?}");
-        assert!(ids.contains("same"));
+        assert_eq!(ids.len(), 5, "{ids:?}");
+        assert!(ids.contains("same") && !ids.contains(&long));
     }
 
     #[test]

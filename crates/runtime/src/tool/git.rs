@@ -10,6 +10,7 @@ use r1_protocol::data::{ArtifactKind, Object, ToolGitCompleted, ToolKind};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::commits::Watch;
 use super::output::{Listing, encoded, line};
 use super::work::lost;
 use super::{
@@ -76,6 +77,7 @@ impl Git {
         let argv = argv(&input);
         let changes = !reads_only(&input.args);
         let head_before = if changes { head(&input, context).await } else { None };
+        let watch = changes.then(|| Watch::begin(context));
         let request = CommandRequest {
             argv: argv.clone(),
             cwd: input.cwd.clone().unwrap_or_default(),
@@ -95,6 +97,9 @@ impl Git {
             ..Default::default()
         };
         context.events.emit(completed).await.map_err(lost)?;
+        if let Some(watch) = watch {
+            watch.keep(call, context).await?;
+        }
         let whole = whole(&captured);
         let (text, artifact_id) = if encoded(&whole) + 2 <= MAX_OUTPUT && !captured.truncated {
             (whole, None)

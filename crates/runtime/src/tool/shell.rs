@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use super::commits::Watch;
 use super::output::line;
 use super::work::lost;
 use super::{BadInput, Failure, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec, input};
@@ -102,6 +103,7 @@ impl Shell {
         };
         context.events.emit(announcement(call, &input, &request, context)).await.map_err(lost)?;
 
+        let watch = Watch::begin(context);
         let stop = context.cancel.child_token();
         let (sender, output) = mpsc::channel(QUEUE);
         let (finished, collected) = tokio::join!(
@@ -111,6 +113,7 @@ impl Shell {
         let (finished, collected) = (finished.map_err(not_run)?, collected.map_err(lost)?);
 
         context.events.emit(exited(call, &finished, &collected)).await.map_err(lost)?;
+        watch.keep(call, context).await?;
         let text = collected.excerpt.text();
         let over_limit = collected.over_limit_after_ms;
         let artifact_id = keep(call, context, &argv, &finished, collected).await?;

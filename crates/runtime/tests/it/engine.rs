@@ -3,6 +3,7 @@
 mod approvals;
 mod basics;
 mod going_on;
+mod hostile;
 mod limits;
 mod notes;
 mod patches;

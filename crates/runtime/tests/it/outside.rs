@@ -9,9 +9,11 @@ use r1_protocol::data::{Actor, ActorKind, ArtifactCreated, BeaconEvent, EventDat
 use r1_receipt::{Graph, Node, NodeType};
 use r1_runtime::agent::RunState;
 use r1_runtime::control::caller::{Caller, Role};
+use r1_runtime::control::receipt::{Request, create};
 use r1_runtime::control::task::TaskError;
 use r1_runtime::control::{beacon, skill, task};
 use r1_runtime::skill::{Given, Wizard};
+use r1_runtime::source::Progress;
 use r1_store::PageLimit;
 use serde_json::{Value, json};
 
@@ -80,6 +82,39 @@ pub(crate) async fn nodes(stage: &Stage, run: &RunId) -> Vec<Node> {
     let mut graph = Graph::default();
     let records = stage.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap();
     records.iter().flat_map(|record| graph.push(record).nodes).collect()
+}
+
+#[tokio::test]
+async fn stoke_16_a_bridge_tells_nothing_that_no_receipt_could_hold() {
+    let stage = Stage::new();
+    let long = |bytes: usize| "b".repeat(bytes);
+    let with = |key: &str, value: Value| {
+        let mut told = event("session_opened", &json!({ "session_ref": "s1", "token_id": "t1" }));
+        match key.strip_prefix("detail/") {
+            Some(key) => told.data["detail"][key] = value,
+            None => drop(told.data.insert(key.to_owned(), value)),
+        }
+        told
+    };
+    let digests: Vec<_> = std::iter::repeat_n(HASH, 16_000).collect();
+    for (key, value) in [
+        ("beacon_id", json!(long((64 << 10) + 1))),
+        ("detail/session_ref", json!(long((64 << 10) + 1))),
+        ("chain", json!(digests)),
+    ] {
+        let refused = beacon::tell(&stage.engine, with(key, value), &bridge()).await;
+        let Err(TaskError::Invalid(details)) = refused else { panic!("{key}: {refused:?}") };
+        assert_eq!(details[0].path, format!("/data/{key}"), "{details:?}");
+    }
+    let told = beacon::tell(&stage.engine, with("beacon_id", json!(long(64 << 10))), &bridge()).await.unwrap();
+    receipt(&stage, &told.run_id.parse().unwrap()).await;
+}
+
+/// The receipt of what there is of a run: it can be made, and verifies.
+async fn receipt(stage: &Stage, run: &RunId) {
+    let key = r1_receipt::key::SecretKey::from_seed([7; 32]);
+    let (request, keyring) = (Request { partial: true, ..Request::whole(run.clone()) }, r1_runtime::Keyring::default());
+    create(&stage.store, &request, &key, &keyring, Progress::default()).await.unwrap();
 }
 
 #[tokio::test]

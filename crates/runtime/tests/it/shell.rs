@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use r1_protocol::data::{
-    ArtifactCreated, SandboxLayer, Stream, ToolShellCommand, ToolShellExited, ToolShellOutputChunk,
+    ArtifactCreated, ArtifactKind, SandboxLayer, Stream, ToolShellCommand, ToolShellExited, ToolShellOutputChunk,
 };
 use r1_runtime::redact::{RedactionKey, Redactor, Secrets};
 use r1_runtime::tool::shell::Shell;
@@ -161,4 +161,38 @@ fn the_subject_is_the_exact_command() {
     for bad in [json!({}), json!({ "command": "a", "argv": ["b"] }), json!({ "argv": [] }), json!({ "cmd": "a" })] {
         assert!(shell.subject(&bad).is_err(), "{bad}");
     }
+}
+
+#[tokio::test]
+async fn commits_that_a_command_makes_are_artifacts_and_other_moves_are_not() {
+    let stage = ToolStage::new().await;
+    let run = async |command: &str| {
+        let git = "git() { command git -c user.name=t -c user.email=t@example.org \"$@\"; }";
+        let output = stage.run(&Shell::new(), json!({ "command": format!("{git}; {command}") })).await.unwrap();
+        output.output.as_str().unwrap().lines().next().unwrap_or_default().to_owned()
+    };
+    let commits = || -> Vec<_> {
+        let all = stage.events::<ArtifactCreated>().into_iter();
+        all.filter(|made| made.kind == ArtifactKind::Commit).collect()
+    };
+    run("echo before there is a repository").await;
+    let first = run("git init --quiet && git commit --quiet --allow-empty -m one && git rev-parse HEAD").await;
+    let then = run(
+        "git commit --quiet --allow-empty -m two && git rev-parse HEAD; git commit --quiet --allow-empty --amend -m 2",
+    )
+    .await;
+    let last = run("git rev-parse HEAD").await;
+    run("git checkout --quiet -b side HEAD~1 && git reset --quiet --hard && git merge --quiet -").await;
+    let made = commits();
+    let ids: Vec<_> = made.iter().map(|made| made.metadata.as_ref().unwrap()["commit"].as_str().unwrap()).collect();
+    assert_eq!(ids, [first.as_str(), &then, &last]);
+    assert_eq!(made[1].summary, format!("commit {} two", &then[..12]));
+    assert_eq!(made[1].tool_call_id.as_deref(), Some("call_1"));
+    assert_eq!(made[1].path, None);
+    let content = run(&format!("git cat-file commit {then} | sha256sum | cut -d' ' -f1")).await;
+    assert_eq!(made[1].sha256, content, "what is kept is the commit as git has it");
+    // Whatever an agent puts there, nothing hangs and nothing is made up.
+    run("rm .git/logs/HEAD && mkfifo .git/logs/HEAD").await;
+    run("rm .git/logs/HEAD && printf '0 %040d x\\tcommit: no such thing\\n' 7 > .git/logs/HEAD").await;
+    assert_eq!(commits().len(), 3);
 }

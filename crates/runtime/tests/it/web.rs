@@ -126,3 +126,16 @@ async fn without_a_search_engine_the_setting_is_named() {
     let told = Subject::Network { method: "GET".into(), url: "search://web/".into() };
     assert_eq!(search.subject(&json!({ "query": "x" })), Ok(told));
 }
+
+#[tokio::test]
+async fn a_type_that_is_too_long_to_be_one_is_none() {
+    let odd = || async { ([(header::CONTENT_TYPE, format!("text/{}", "x".repeat(70_000)))], "hello") };
+    let server = serve(Router::new().route("/", get(odd))).await;
+    let stage = ToolStage::new().await;
+    let output = stage.run(&WebFetch::new(client()), json!({ "url": format!("http://{server}/") })).await.unwrap();
+    assert!(output.output.as_str().unwrap().contains("hello"), "{output:?}");
+    assert!(
+        stage.events::<ArtifactCreated>().iter().all(|made| made.mime.as_ref().is_none_or(|mime| mime.len() < 256))
+    );
+    assert!(!stage.everything().contains("xxxxxxxxxx"));
+}

@@ -150,7 +150,7 @@ impl From<OrderError> for ApiError {
         let message = err.to_string();
         match err {
             OrderError::NoProvider => Self::invalid("/provider", message),
-            OrderError::NoModel { .. } => Self::invalid("/model", message),
+            OrderError::NoModel { .. } | OrderError::LongModel { .. } => Self::invalid("/model", message),
             OrderError::Config(err) => err.into(),
             OrderError::Provider(_) => {
                 Self::invalid("/provider", message).hint("set its key where the server runs, or use another provider")

@@ -2,14 +2,15 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use r1_event::{RunId, UnixNanos};
+use r1_event::{Payload, RunId, Seq, UnixNanos};
 use r1_receipt::Withhold;
-use r1_receipt::key::moment;
+use r1_receipt::key::{SecretKey, moment};
+use r1_runtime::Keyring;
+use r1_runtime::agent::RunState;
 use r1_runtime::control::receipt::{self, Created, Export, Request, file_name};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
-use r1_runtime::{Keyring, keys};
-use r1_store::SharedStore;
+use r1_store::{PageLimit, SharedStore};
 use serde_json::json;
 
 use super::publish::publish;
@@ -22,6 +23,7 @@ use crate::progress::Ticker;
 use crate::render::receipt as render;
 use crate::settings;
 use crate::target::stored_run;
+use crate::workshop::{Workshop, current_directory, signing_key};
 
 /// Sign what a run did
 ///
@@ -108,17 +110,27 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         artifacts: kept(Kept::Artifact),
     };
     let request = Request { run: run.clone(), partial: args.partial, withhold };
-    let created = sign(context, &store, &request, args.key.as_deref()).await?;
+    let wanted = match args.key {
+        Some(wanted) => Some(wanted),
+        None => usual_key(context, &store, &run).await?,
+    };
+    // A key that is made for this receipt must count for its run, which may be long over.
+    let ended = store.run(&run).await?.map_or(context.now(), |run| run.updated_at);
+    let key = signing_key(context, wanted.as_deref(), ended)?;
+    let created = sign(context, &store, &request, &key).await?;
     store.close().await?;
     let path = args.output.unwrap_or_else(|| file_name(run.as_str()).into());
-    save(&path, &created.signed.bytes, args.force)?;
+    may_write(&path, &created.signed.bytes, args.force)?;
     let exports: Vec<Export> = args.export.iter().copied().map(Export::from).collect();
-    let mut exported = Vec::new();
-    for file in publish(context, &created, &exports)? {
-        let beside = path.with_file_name(&file.name);
-        // Checkpoint and proof grow with the log; the receipt that they are about is the same.
-        save(&beside, file.content.as_bytes(), true)?;
-        exported.push(beside);
+    let files = publish(context, &created, &exports)?;
+    let exported: Vec<PathBuf> = files.iter().map(|file| path.with_file_name(&file.name)).collect();
+    // All of them or none: a file of somebody else may have the name of any, such as trusted_root.json.
+    for (beside, file) in exported.iter().zip(&files) {
+        may_write(beside, file.content.as_bytes(), args.force)?;
+    }
+    save(&path, &created.signed.bytes)?;
+    for (beside, file) in exported.iter().zip(&files) {
+        save(beside, file.content.as_bytes())?;
     }
     if is_older_than_its_key(&context.keyring()?, &created) {
         output::note("the run ended before the key counts: checked with the keyring it will be key_not_yet_valid");
@@ -152,23 +164,24 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     Ok(Exit::Ok)
 }
 
-async fn sign(
-    context: &Context,
-    store: &SharedStore,
-    request: &Request,
-    key: Option<&str>,
-) -> Result<Created, CliError> {
-    let settings = settings::load(context, Path::new("."), Vec::new())?;
-    let (now, wanted) = (context.now(), key.or(settings.signing.kid.as_deref()));
-    // A key that is made for this receipt must count for its run, which may be long over.
-    let ended = store.run(&request.run).await?.map_or(now, |run| run.updated_at);
-    let key = keys::signing_key_since(&context.home, wanted, now, ended)?;
-    if let Some(path) = &key.minted {
-        output::note(&format!("made a new agent key {} in {}", key.secret.kid(), path.display()));
-    }
+async fn sign(context: &Context, store: &SharedStore, request: &Request, key: &SecretKey) -> Result<Created, CliError> {
     let progress = Progress::default();
     let _ticker = Ticker::start(&progress, "checked");
-    Ok(receipt::create(store, request, &key.secret, &context.keyring()?, progress).await?)
+    Ok(receipt::create(store, request, key, &context.keyring()?, progress).await?)
+}
+
+/// The key that signs for a run, by the settings of its workspace; if that is not on this machine, by those here.
+async fn usual_key(context: &Context, store: &SharedStore, run: &RunId) -> Result<Option<String>, CliError> {
+    let workspace = workspace_of(store, run).await.unwrap_or_else(current_directory);
+    Ok(settings::load(context, &workspace, Vec::new())?.signing.kid)
+}
+
+/// Where a run worked, if that is a directory of this machine. Pruned runs and those of Starling do not tell.
+async fn workspace_of(store: &SharedStore, run: &RunId) -> Option<PathBuf> {
+    let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
+    let Ok((_, Payload::RunStarted(started))) = RunState::read(records.first()?) else { return None };
+    let workspace = r1_protocol::json::from_raw(started.workspace.as_ref()?);
+    Some(PathBuf::from(workspace["path"].as_str()?)).filter(|path| path.is_absolute() && path.is_dir())
 }
 
 /// A key cannot vouch for what was before it, by the dates that the keyring gives it.
@@ -178,35 +191,45 @@ fn is_older_than_its_key(keyring: &Keyring, created: &Created) -> bool {
     entry.zip(ended).is_some_and(|(entry, ended)| ended < entry.not_before)
 }
 
-/// Makes the receipt of a run that has just ended and keeps it in the home; gives its path and its digest.
+/// Makes the receipt of a run that has just ended, with the key that sealed its log, and keeps it in the home;
+/// gives its path and its digest.
 pub(in crate::commands) async fn keep(
     context: &Context,
-    store: &SharedStore,
+    workshop: &Workshop,
     run: &RunId,
 ) -> Result<(PathBuf, String), CliError> {
-    let created = sign(context, store, &Request::whole(run.clone()), None).await?;
+    let request = Request::whole(run.clone());
+    let created = sign(context, workshop.engine.store(), &request, &workshop.key).await?;
     let directory = context.home.receipts();
     let failed = |err| CliError::new(format!("cannot create {}", directory.display())).because(err);
     fs::create_dir_all(&directory).map_err(failed)?;
     let path = directory.join(file_name(run.as_str()));
     // A run that was reopened and ended again has another receipt, and this place is ours.
-    save(&path, &created.signed.bytes, true)?;
+    save(&path, &created.signed.bytes)?;
     publish(context, &created, &[])?;
     Ok((path, created.signed.digest.to_string()))
 }
 
-/// Writes a receipt whole or not at all. One with other content stays unless `force` says otherwise.
-fn save(path: &Path, bytes: &[u8], force: bool) -> Result<(), CliError> {
-    // Reading a device may never end.
-    if path.is_file() {
-        match fs::read(path) {
-            Ok(there) if there == bytes => return Ok(()),
-            Ok(_) if !force => {
-                let message = format!("{} is there already, with other content", path.display());
-                return Err(CliError::new(message).hint("name another file with -o, or replace it with --force"));
-            }
-            Ok(_) | Err(_) => {}
+/// Whether a file may be written: one with other content stays unless `force` says otherwise.
+fn may_write(path: &Path, bytes: &[u8], force: bool) -> Result<(), CliError> {
+    match content(path) {
+        Some(there) if there != bytes && !force => {
+            let message = format!("{} is there already, with other content", path.display());
+            Err(CliError::new(message).hint("name another file with -o, or replace it with --force"))
         }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Writes a file whole or not at all; one that says the same is left alone.
+fn save(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    if content(path).is_some_and(|there| there == bytes) {
+        return Ok(());
     }
     output_file::write_bytes(path, Replace::Allow, bytes)
+}
+
+/// What a file says, if there is one. Devices are not read: that may never end.
+fn content(path: &Path) -> Option<Vec<u8>> {
+    path.is_file().then(|| fs::read(path).ok()).flatten()
 }

@@ -78,7 +78,7 @@ impl Order {
 
     /// Finds out which tools this machine and its MCP servers have; makes nothing yet.
     pub(super) async fn ready(self, workshop: &Workshop) -> Result<Ready, CliError> {
-        let Workshop { engine, machine } = workshop;
+        let Workshop { engine, machine, .. } = workshop;
         let (new, missing) = self.order.new_run(&self.config, machine, engine.workspaces()).await?;
         for (server, reason) in missing {
             output::note(&format!("{NOTICE}note:{NOTICE:#} the tools of `{server}` are missing: {reason}"));

@@ -53,6 +53,13 @@ fn stoke_05_complete_is_the_last_line_of_a_wrong_call() {
 }
 
 #[test]
+fn stoke_05_a_store_that_cannot_be_made_is_told_as_the_stores_fault() {
+    let (lines, code) = lines(&project(READS), &["--store", "/dev/null/x"]);
+    assert_ends(&lines, code, 2, "error_budget_or_usage");
+    assert_eq!((&lines[0]["type"], &lines[0]["_stoke.dev/kind"]), (&"error".into(), &"store".into()), "{lines:?}");
+}
+
+#[test]
 fn stoke_05_complete_is_the_last_line_after_a_signal() {
     for (signal, name, code, subtype) in
         [("-INT", "SIGINT", 130, "error_sigint"), ("-TERM", "SIGTERM", 143, "error_sigterm")]

@@ -13,12 +13,14 @@ impl Found {
     }
 }
 
-/// Runs the command of a gate. What did not end by itself has said nothing: then this is the answer.
+/// Runs the command of a gate of R1's. One that broke or took too long has said nothing about what it was to
+/// judge: then this is the answer.
 pub(super) async fn run(question: &Question<'_>, line: &str) -> Result<(Ran, i32), Found> {
     let ran = command::run(question.context, line, question.rule.timeout()).await;
     match ran.end {
         End::Exited(code) => Ok((ran, code)),
-        End::TimedOut => Err(Found::block(Reason::Timeout, ran.evidence()).after(&ran)),
-        End::Crashed(_) => Err(Found::escalate(Reason::GateError, ran.evidence()).after(&ran)),
+        End::Broken(_) | End::TimedOut | End::Crashed(_) => {
+            Err(Found::escalate(Reason::GateError, ran.evidence()).after(&ran))
+        }
     }
 }

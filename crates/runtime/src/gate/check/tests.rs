@@ -20,7 +20,7 @@ pub(super) async fn check(question: &Question<'_>) -> Result<Found, String> {
         match &ran.end {
             End::Exited(code) => sum.add(suite(&ran, *code)),
             End::TimedOut => sum.timed_out = true,
-            End::Crashed(_) => sum.crashed = true,
+            End::Broken(_) | End::Crashed(_) => sum.crashed = true,
         }
         sum.evidence.push_str(&ran.evidence());
         (sum.command, sum.exit_code) = (Some(line.clone()), ran.exit_code());

@@ -12,6 +12,16 @@ use crate::gate::phase::Boundary;
 /// How long a command may take if the file does not say.
 pub(super) const DEFAULT_TIMEOUT_MS: u64 = 600_000;
 
+/// Bytes of a command; it stands in every decision of its gate, and so in receipts. A longer one is a script, and
+/// belongs into a file.
+const MAX_COMMAND: usize = 16 << 10;
+
+/// Bytes of a preset's name, which stands there too.
+const MAX_NAME: usize = 256;
+
+/// How many gates there may be: a step follows from a decision of each.
+const MAX_GATES: usize = 256;
+
 /// How much a gate counts if the file does not say.
 const DEFAULT_WEIGHT: u64 = 1000;
 
@@ -68,8 +78,14 @@ impl File {
         if name.trim().is_empty() {
             return Err("`preset`: give it a name".into());
         }
+        if name.len() > MAX_NAME {
+            return Err(format!("`preset` has {} bytes; give it a name of at most {MAX_NAME}", name.len()));
+        }
         if gates.is_empty() {
             return Err("`gates` is empty: without a gate nothing is checked".into());
+        }
+        if gates.len() > MAX_GATES {
+            return Err(format!("there are {} `gates`; at most {MAX_GATES} can be asked", gates.len()));
         }
         let threshold = share(composite.threshold, "composite.threshold")?;
         let gates: Vec<GateRule> = gates.into_iter().map(GatePart::into_rule).collect::<Result<_, _>>()?;
@@ -116,6 +132,10 @@ impl GatePart {
         let known = kind(&id)?;
         if command.as_ref().is_some_and(|command| command.trim().is_empty()) {
             return Err(format!("`command` of the gate `{id}` is empty; leave it out, or name one"));
+        }
+        if let Some(command) = command.as_ref().filter(|command| command.len() > MAX_COMMAND) {
+            let bytes = command.len();
+            return Err(format!("`command` of the gate `{id}` has {bytes} bytes; put it into a file and run that"));
         }
         match (known, &command) {
             (Kind::Own, None) => {

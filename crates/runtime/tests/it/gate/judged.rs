@@ -110,7 +110,13 @@ async fn stoke_23_a_gate_of_ones_own_is_its_command() {
     assert_eq!(project.said(own, Some("exit 10")).await, "escalate ask_by_policy");
     assert_eq!(project.said(own, Some("exit 1")).await, "block below_threshold");
     assert_eq!(project.said(own, None).await, "escalate gate_error");
-    never_allowed(&project, own).await;
+    for broken in ["r1-no-such-program", "./README.md", "bash -c 'kill -SEGV $$'; exit $?"] {
+        let outcome = project.outcome(own, Some(broken)).await;
+        assert_eq!((said(&outcome).as_str(), outcome.score), ("block below_threshold", Some(0)), "{broken}");
+        assert!(outcome.exit_code.is_some_and(|code| code > 125), "{broken}");
+    }
+    assert_eq!(project.said(own, Some("kill -KILL $$")).await, "escalate gate_error", "it gave no exit code");
+    too_slow(&project, own, "block timeout").await;
 }
 
 #[tokio::test]
@@ -318,14 +324,19 @@ async fn stoke_23_a_cancelled_gate_does_not_allow() {
     }
 }
 
-/// A command that is not there, crashes or takes too long.
+/// A command of a gate of R1's that is not there, crashes or takes too long.
 async fn never_allowed(project: &Project, id: &str) {
     let crashed = ["r1-no-such-program", "kill -KILL $$", "bash -c 'kill -SEGV $$'; exit $?", "./README.md"];
     for command in crashed {
         assert_eq!(project.said(id, Some(command)).await, "escalate gate_error", "{id}: {command}");
     }
+    too_slow(project, id, if id == gate_id::TESTS { "block timeout" } else { "escalate gate_error" }).await;
+}
+
+/// A command that takes too long, of a gate that would let everything else pass.
+async fn too_slow(project: &Project, id: &str, expected: &str) {
     let hasty = GateRule { timeout_ms: 50, blocker: false, threshold: 0, ..project.rule(id, Some("sleep 60")) };
-    assert_eq!(said(&project.ask(&hasty, "VERIFY.exit", "VERIFY>COMMIT").await), "block timeout", "{id}");
+    assert_eq!(said(&project.ask(&hasty, "VERIFY.exit", "VERIFY>COMMIT").await), expected, "{id}");
 }
 
 fn allow(project: &mut Project, patterns: &[&str]) {

@@ -94,6 +94,8 @@ fn stoke_24_a_preset_in_a_log_is_read_back() {
 
 #[test]
 fn stoke_24_what_is_no_preset_is_refused_and_says_why() {
+    let gate = |n: usize| format!("  - {{id: own-{n}, threshold: 1, at: [VERIFY.exit], command: x}}\n");
+    let more: String = (0..253).map(gate).collect();
     let cases = [
         (OWN.replace("gates:", "gates: []\nrest:"), "rest"),
         ("preset: x\ncomposite: {threshold: 1}\ngates: []".into(), "`gates` is empty"),
@@ -125,6 +127,9 @@ fn stoke_24_what_is_no_preset_is_refused_and_says_why() {
         (OWN.replace("id: smoke", "id: Smoke/x"), "no name for a gate"),
         (OWN.replace("{id: scope,", "{id: scope, command: x,"), "runs no command"),
         (OWN.replace("command: ./smoke", "command: ' '"), "is empty"),
+        (OWN.replace("./smoke", &"x".repeat((16 << 10) + 1)), "`command` of the gate `smoke` has 16385 bytes"),
+        (OWN.replace("preset: own", &format!("preset: {}", "x".repeat(257))), "`preset` has 257 bytes"),
+        (OWN.replace("scope: {allow", &format!("{more}scope: {{allow")), "there are 257 `gates`"),
         (format!("{OWN}extra: 1\n"), "unknown field `extra`"),
     ];
     for (text, why) in cases {
