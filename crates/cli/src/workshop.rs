@@ -90,7 +90,7 @@ impl Workshop {
 /// The key that is to sign: the one that is wanted, else the newest agent key. If there is none, one is made that
 /// counts from `since` on, and told.
 pub(crate) fn signing_key(context: &Context, wanted: Option<&str>, since: UnixNanos) -> Result<SecretKey, CliError> {
-    let AgentKey { secret, minted } = keys::signing_key_since(&context.home, wanted, context.now(), since)?;
+    let AgentKey { secret, minted } = keys::signing_key(&context.home, wanted, context.now(), since)?;
     if let Some(path) = minted {
         output::note(&format!("made a new agent key {} in {}", secret.kid(), path.display()));
     }

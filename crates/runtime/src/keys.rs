@@ -55,18 +55,9 @@ impl Keyring {
     }
 }
 
-/// The key that is to sign: the one that was asked for, or the newest agent key, or a new one.
-pub fn signing_key(home: &Home, wanted: Option<&str>, now: UnixNanos) -> Result<AgentKey, KeysError> {
-    signing_key_since(home, wanted, now, now)
-}
-
-/// The same, for what was at `since`: if the key has to be made, it counts from then on.
-pub fn signing_key_since(
-    home: &Home,
-    wanted: Option<&str>,
-    now: UnixNanos,
-    since: UnixNanos,
-) -> Result<AgentKey, KeysError> {
+/// The key that is to sign: the one that was asked for, or the newest agent key, or a new one, which counts from
+/// `since` on.
+pub fn signing_key(home: &Home, wanted: Option<&str>, now: UnixNanos, since: UnixNanos) -> Result<AgentKey, KeysError> {
     let Some(wanted) = wanted else { return find_or_mint(home, now, since.min(now)) };
     let secret = match manage::find(home, wanted) {
         Ok(entry) if !entry.may_sign(Usage::Receipt, moment(now)) => {

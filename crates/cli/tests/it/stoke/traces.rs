@@ -1,5 +1,8 @@
 //! The place of a run in somebody's trace.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use r1_event::{Kind, Payload};
 use serde_json::Value;
 
 use super::{READS, command, project};
@@ -19,7 +22,9 @@ fn traces(given: Option<&str>) -> (Vec<String>, Option<String>) {
     traces.dedup();
     let export = sandbox.ok(&["log", "export", "last", "--format", "ndjson"]);
     let first: Value = serde_json::from_str(export.lines().next().unwrap()).unwrap();
-    (traces, first["data"]["trace_parent_in"].as_str().map(str::to_owned))
+    let payload = STANDARD.decode(first["payload"].as_str().unwrap()).unwrap();
+    let Payload::RunStarted(started) = Payload::decode(Kind::RunStarted, &payload.into()).unwrap() else { panic!() };
+    (traces, started.trace_parent_in)
 }
 
 #[test]
