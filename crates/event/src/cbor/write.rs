@@ -142,6 +142,7 @@ pub(crate) const fn head_len(n: u64) -> usize {
 
 /// A head: major type and argument, in the shortest form.
 #[expect(clippy::cast_possible_truncation, reason = "each arm's range says that the value fits")]
+#[inline]
 fn head(out: &mut Vec<u8>, major: u8, n: u64) {
     match n {
         0..=23 => out.push(major | n as u8),

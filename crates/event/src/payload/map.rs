@@ -111,8 +111,9 @@ pub(super) fn write_map(
     extra: &Extra,
 ) {
     let is_written = |at: usize| fields[at].presence == Presence::Always || !values[at].is_left_out();
-    out.reserve_exact(map_len(fields, values, extra));
-    write::map(out, (0..fields.len()).filter(|at| is_written(*at)).count() + extra.0.len());
+    let (pairs, len) = measure(fields, values, extra);
+    out.reserve_exact(len);
+    write::map(out, pairs);
     let mut extras: Vec<_> = extra.0.iter().collect();
     extras.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut extras = extras.into_iter().peekable();
@@ -136,15 +137,20 @@ pub(super) fn write_map(
 
 /// How many bytes [`write_map`] appends.
 pub(super) fn map_len(fields: &[FieldSpec], values: &[&dyn AnyField], extra: &Extra) -> usize {
+    measure(fields, values, extra).1
+}
+
+/// How many pairs [`write_map`] appends, and how many bytes.
+fn measure(fields: &[FieldSpec], values: &[&dyn AnyField], extra: &Extra) -> (usize, usize) {
     let written = fields.iter().zip(values);
     let written = written.filter(|(field, value)| field.presence == Presence::Always || !value.is_left_out());
-    let (mut pairs, mut len) = (0, 0);
+    let (mut pairs, mut len) = (extra.0.len(), 0);
     for (field, value) in written {
         pairs += 1;
         len += string_len(field.name.len()) + value.len();
     }
     let extra_len: usize = extra.0.iter().map(|(key, item)| key.len() + item.len()).sum();
-    write::head_len(pairs + extra.0.len() as u64) + len + extra_len
+    (pairs, write::head_len(pairs as u64) + len + extra_len)
 }
 
 /// Walks the pairs of a map; `visit` gets each key's text (if it is text), the raw key and the raw item.
