@@ -45,7 +45,7 @@ pub(crate) fn write(
     }
 }
 
-/// Writes bytes that are there already, as [`write`] does.
+/// Writes bytes that are there already, as [`write()`] does.
 pub(crate) fn write_bytes(path: &Path, replace: Replace, bytes: &[u8]) -> Result<(), CliError> {
     let failed = |err: io::Error| CliError::new(format!("cannot write {}", path.display())).because(err);
     write(path, replace, |out| out.write_all(bytes).map_err(failed))

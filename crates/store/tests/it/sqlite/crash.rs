@@ -126,9 +126,9 @@ async fn after_power_cut(moment: &Moment, log: &[u8], told: bool) -> Result<Vec<
     Ok(found)
 }
 
-/// Whether the log has a frame's salts at this offset: a header of 32 bytes, then frames of 24 bytes and a page.
-const fn is_salt(at: usize) -> bool {
-    matches!((at - 32) % (24 + 4096), 8..16)
+/// Where in its frame an offset of the log is: a header of 32 bytes, then frames of 24 bytes and a page.
+const fn in_frame(at: usize) -> usize {
+    (at - 32) % (24 + 4096)
 }
 
 async fn go_on(store: &SharedStore, found: &[Record]) {
@@ -158,14 +158,13 @@ proptest! {
                 let at = moment.synced + index.index(moment.log.len() - moment.synced);
                 // The file ends there.
                 after_power_cut(&moment, &moment.log[..at], true).await?;
-                // The disk wrote one byte wrong, or everything from there on. Wrong salts look like what an
-                // earlier use of the log left, which is not told.
-                let told = !is_salt(at);
+                // The disk wrote one byte wrong, or everything from there on. Wrong salts, bytes 8 to 16 of a
+                // frame, look like what an earlier use of the log left, which is not told.
                 let mut garbled = moment.log.clone();
                 garbled[at] ^= noise | 1;
-                after_power_cut(&moment, &garbled, told).await?;
+                after_power_cut(&moment, &garbled, !(8..16).contains(&in_frame(at))).await?;
                 garbled[at..].fill(noise);
-                after_power_cut(&moment, &garbled, told).await?;
+                after_power_cut(&moment, &garbled, in_frame(at) >= 16).await?;
             }
             Ok(())
         })?;
