@@ -642,6 +642,10 @@ WAYS = {
 }
 
 
+# How far the links of a receipt may lead in all, in events, where they are no edges.
+MOST_WALKED = 4_000_000
+
+
 class Contract:
     """What events say together. `shown` are the events with a body, by place."""
 
@@ -651,6 +655,7 @@ class Contract:
         self.shown = [(i, event, event["body"]) for i, event in enumerate(events) if not self.stubs[i]]
         self.preds = [[places[pred] for pred in event["preds"]] for event in events]
         self.pruned = "pruned" in self.stubs
+        self.walked = 0
 
     def of_type(self, *types):
         return [(i, body) for i, event, body in self.shown if event["type"] in types]
@@ -679,13 +684,19 @@ class Contract:
         named = named_by(event)
         if named is None or self.pruned:
             return True
-        todo, seen = [index], set()
+        target = self.places.get(named)
+        if target is None or target in self.preds[index]:
+            return target is not None
+        # Where links are no edges they are walked, up to a bound for all of them.
+        self.walked += max(0, index - target)
+        todo, seen = [index] if self.walked <= MOST_WALKED else [], set()
         while todo:
             for pred in self.preds[todo.pop()]:
-                if pred not in seen:
+                # What stands before the one that is named cannot follow it.
+                if pred >= target and pred not in seen:
                     seen.add(pred)
                     todo.append(pred)
-        return self.places.get(named) in seen
+        return target in seen
 
     def check_root(self):
         roots = [index for index, preds in enumerate(self.preds) if not preds]

@@ -136,17 +136,16 @@ impl<'a> Events<'a> {
         event.parts.preds.iter().filter_map(|pred| self.places.get(pred)).map(|at| (*at, &self.list[*at]))
     }
 
-    /// Whether the event at a place follows `named`, at whatever distance.
-    fn is_ancestor(&self, named: NodeId, place: usize) -> bool {
-        let Some(target) = self.places.get(&named) else { return false };
+    /// Whether the event at a place follows the one at `target`, at whatever distance.
+    fn is_ancestor(&self, target: usize, place: usize) -> bool {
         let (mut open, mut seen) = (vec![place], HashSet::new());
         while let Some(at) = open.pop() {
             for (pred, _) in self.preds(&self.list[at]) {
-                if pred == *target {
+                if pred == target {
                     return true;
                 }
                 // What stands before the one that is named cannot follow it.
-                if pred > *target && seen.insert(pred) {
+                if pred > target && seen.insert(pred) {
                     open.push(pred);
                 }
             }

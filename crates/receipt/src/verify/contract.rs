@@ -8,7 +8,7 @@ use super::facts::{Detail, Fact, Memory};
 use super::{Events, Failure, Options, Report, phases};
 use crate::file::read_signature;
 use crate::json::Object;
-use crate::node::{NodeType, Stub, read_hex};
+use crate::node::{NodeId, NodeType, Stub, read_hex};
 use crate::verdict::Reason;
 
 pub(super) fn check<'a>(
@@ -16,7 +16,8 @@ pub(super) fn check<'a>(
     options: &Options<'_>,
     report: &mut Report,
 ) -> Result<Vec<Fact<'a>>, Failure> {
-    let read = |(index, event)| Fact::read(index, event).and_then(|fact| check_link(events, index, fact));
+    let mut links = Links { events, walked: 0 };
+    let read = |(index, event)| Fact::read(index, event).and_then(|fact| links.check(index, fact));
     let facts: Vec<Fact<'a>> = events.list.iter().enumerate().map(read).collect::<Result<_, _>>()?;
     let contract = Contract { events, facts: &facts };
     contract.stubs()?;
@@ -31,15 +32,35 @@ pub(super) fn check<'a>(
     Ok(facts)
 }
 
+/// How far the links of a receipt may lead in all, in events, where they are no edges: walking stays bounded,
+/// whatever a receipt says.
+const MOST_WALKED: usize = 4_000_000;
+
 /// What an event names as the one that it revises or answers is one that it follows, unless that was pruned.
-fn check_link<'a>(events: &Events<'_>, index: usize, fact: Fact<'a>) -> Result<Fact<'a>, Failure> {
-    let Detail::Names(named) = &fact.detail else { return Ok(fact) };
-    let is_pruned = || events.list.iter().any(|event| event.parts.stub() == Some(Stub::Pruned));
-    if events.is_ancestor(*named, index) || is_pruned() {
-        return Ok(fact);
+struct Links<'e, 'a> {
+    events: &'e Events<'a>,
+    walked: usize,
+}
+
+impl<'a> Links<'_, 'a> {
+    fn check(&mut self, index: usize, fact: Fact<'a>) -> Result<Fact<'a>, Failure> {
+        let Detail::Names(named) = &fact.detail else { return Ok(fact) };
+        let events = self.events;
+        if events.list.iter().any(|event| event.parts.stub() == Some(Stub::Pruned)) || self.leads_to(*named, index) {
+            return Ok(fact);
+        }
+        let failure = Failure::at(Reason::BadBody, index, events.list[index].parts.id);
+        Err(failure.with("the id of an event that this one follows", named.to_string()))
     }
-    let failure = Failure::at(Reason::BadBody, index, events.list[index].parts.id);
-    Err(failure.with("the id of an event that this one follows", named.to_string()))
+
+    fn leads_to(&mut self, named: NodeId, index: usize) -> bool {
+        let Some(target) = self.events.places.get(&named) else { return false };
+        if self.events.list[index].parts.preds.contains(&named) {
+            return true;
+        }
+        self.walked += index.saturating_sub(*target);
+        self.walked <= MOST_WALKED && self.events.is_ancestor(*target, index)
+    }
 }
 
 /// Events and what they say, place by place.

@@ -128,6 +128,26 @@ fn what_a_decision_revises_and_a_result_answers_came_before_it() {
 }
 
 #[test]
+fn stoke_16_links_that_are_no_edges_are_followed_up_to_a_bound() {
+    // All revise the first, each over all those between.
+    let decisions = |count: u64| {
+        let mut log = Log::new();
+        log.skill(0, None);
+        let first = last_id(log.records(), NodeType::SkillAuthoringDecision);
+        (1..count).for_each(|step| drop(log.skill(step, Some(&first))));
+        log.end();
+        let mut forge = Forge::open(&log.receipt().bytes);
+        let of_wizard = |event: &usize| forge.events[*event].type_name == "SKILL_AUTHORING_DECISION";
+        let mut places: Vec<_> = (0..forge.events.len()).filter(of_wizard).collect();
+        places.sort_by_key(|place| forge.events[*place].body["step"].as_u64());
+        places.windows(2).for_each(|pair| forge.events[pair[1]].preds = vec![pair[0]]);
+        check(&forge.sign()).verdict().to_string()
+    };
+    assert_eq!(decisions(1_000), "VALID");
+    assert_eq!(decisions(3_000), "INVALID bad_body");
+}
+
+#[test]
 fn what_was_pruned_cannot_be_asked_for() {
     let mut forge = linked();
     let skill = forge.find("SKILL_AUTHORING_DECISION", |body| body["step"] == 2);
