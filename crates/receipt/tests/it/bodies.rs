@@ -134,7 +134,9 @@ fn stoke_16_links_that_are_no_edges_are_followed_up_to_a_bound() {
         let mut log = Log::new();
         log.skill(0, None);
         let first = last_id(log.records(), NodeType::SkillAuthoringDecision);
-        (1..count).for_each(|step| drop(log.skill(step, Some(&first))));
+        for step in 1..count {
+            log.skill(step, Some(&first));
+        }
         log.end();
         let mut forge = Forge::open(&log.receipt().bytes);
         let of_wizard = |event: &usize| forge.events[*event].type_name == "SKILL_AUTHORING_DECISION";
