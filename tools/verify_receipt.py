@@ -643,7 +643,7 @@ WAYS = {
 
 
 # How far the links of a receipt may lead in all, in events, where they are no edges.
-MOST_WALKED = 4_000_000
+MOST_WALKED = 1_000_000
 
 
 class Contract:

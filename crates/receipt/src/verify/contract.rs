@@ -34,7 +34,7 @@ pub(super) fn check<'a>(
 
 /// How far the links of a receipt may lead in all, in events, where they are no edges: walking stays bounded,
 /// whatever a receipt says.
-const MOST_WALKED: usize = 4_000_000;
+const MOST_WALKED: usize = 1_000_000;
 
 /// What an event names as the one that it revises or answers is one that it follows, unless that was pruned.
 struct Links<'e, 'a> {

@@ -145,8 +145,8 @@ fn stoke_16_links_that_are_no_edges_are_followed_up_to_a_bound() {
         places.windows(2).for_each(|pair| forge.events[pair[1]].preds = vec![pair[0]]);
         check(&forge.sign()).verdict().to_string()
     };
-    assert_eq!(decisions(1_000), "VALID");
-    assert_eq!(decisions(3_000), "INVALID bad_body");
+    assert_eq!(decisions(300), "VALID");
+    assert_eq!(decisions(1_500), "INVALID bad_body");
 }
 
 #[test]
