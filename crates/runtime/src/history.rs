@@ -1,7 +1,9 @@
 //! What a run knows, read from its log and from those it goes on from.
 
+use std::path::PathBuf;
+
 use futures_util::future::BoxFuture;
-use r1_event::{Record, RunId, Seq, Version};
+use r1_event::{Payload, Record, RunId, Seq, Version};
 use r1_store::{PageLimit, SharedStore, StoreError};
 
 use crate::agent::{FoldError, RunState};
@@ -40,6 +42,15 @@ pub async fn load(store: &SharedStore, run: &RunId) -> Result<RunState, HistoryE
 /// The state of a run as it was after the event `last`.
 pub async fn load_at(store: &SharedStore, run: &RunId, last: Seq) -> Result<RunState, HistoryError> {
     load_until(store, run, Some(last), 0).await
+}
+
+/// Where a run says that it worked. Pruned runs and those of Starling do not tell.
+pub async fn workspace(store: &SharedStore, run: &RunId) -> Result<Option<PathBuf>, StoreError> {
+    let records = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = records.first().and_then(|record| RunState::read(record).ok());
+    let Some((_, Payload::RunStarted(started))) = first else { return Ok(None) };
+    let workspace = started.workspace.as_ref().map(r1_protocol::json::from_raw).unwrap_or_default();
+    Ok(workspace["path"].as_str().map(PathBuf::from))
 }
 
 fn load_until<'a>(
@@ -85,7 +96,7 @@ fn load_until<'a>(
     })
 }
 
-fn read(run: &RunId, record: &Record) -> Result<(crate::agent::Place, r1_event::Payload), HistoryError> {
+fn read(run: &RunId, record: &Record) -> Result<(crate::agent::Place, Payload), HistoryError> {
     let read = match record.version() {
         Some(Version::V2) => RunState::read(record),
         Some(Version::V1) | None => Err(FoldError::Foreign),

@@ -2,15 +2,14 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use r1_event::{Payload, RunId, Seq, UnixNanos};
+use r1_event::{RunId, UnixNanos};
 use r1_receipt::Withhold;
 use r1_receipt::key::{SecretKey, moment};
-use r1_runtime::Keyring;
-use r1_runtime::agent::RunState;
 use r1_runtime::control::receipt::{self, Created, Export, Request, file_name};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
-use r1_store::{PageLimit, SharedStore};
+use r1_runtime::{Keyring, history};
+use r1_store::SharedStore;
 use serde_json::json;
 
 use super::publish::publish;
@@ -172,16 +171,9 @@ async fn sign(context: &Context, store: &SharedStore, request: &Request, key: &S
 
 /// The key that signs for a run, by the settings of its workspace; if that is not on this machine, by those here.
 async fn usual_key(context: &Context, store: &SharedStore, run: &RunId) -> Result<Option<String>, CliError> {
-    let workspace = workspace_of(store, run).await.unwrap_or_else(current_directory);
+    let workspace = history::workspace(store, run).await?.filter(|path| path.is_absolute() && path.is_dir());
+    let workspace = workspace.unwrap_or_else(current_directory);
     Ok(settings::load(context, &workspace, Vec::new())?.signing.kid)
-}
-
-/// Where a run worked, if that is a directory of this machine. Pruned runs and those of Starling do not tell.
-async fn workspace_of(store: &SharedStore, run: &RunId) -> Option<PathBuf> {
-    let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
-    let Ok((_, Payload::RunStarted(started))) = RunState::read(records.first()?) else { return None };
-    let workspace = r1_protocol::json::from_raw(started.workspace.as_ref()?);
-    Some(PathBuf::from(workspace["path"].as_str()?)).filter(|path| path.is_absolute() && path.is_dir())
 }
 
 /// A key cannot vouch for what was before it, by the dates that the keyring gives it.
