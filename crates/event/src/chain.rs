@@ -13,7 +13,7 @@ use crate::cbor::{Rules, Value};
 use crate::header::MalformedHeader;
 use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::merkle::{Blake3, Frontier};
+use crate::merkle::{Blake3, Frontier, TreeHash as _};
 use crate::payload::{self, Payload, UnfitPayload};
 use crate::record::{Record, Version};
 use crate::seal::Statement;
@@ -193,14 +193,15 @@ impl Chain {
     }
 
     fn step(&mut self, record: &Record, kind: Kind) {
-        let hash = record.hash();
-        match self.version {
+        let (hash, leaf) = match self.version {
             Version::V1 => {
+                let hash = record.hash();
                 self.v1_tree.push(hash);
-                self.tree.push(<Blake3 as crate::merkle::TreeHash>::leaf(hash.as_bytes()));
+                (hash, Blake3::leaf(hash.as_bytes()))
             }
-            Version::V2 => self.tree.push(record.leaf()),
-        }
+            Version::V2 => Blake3::hash_and_leaf(&record.header).into(),
+        };
+        self.tree.push(leaf);
         self.head = Some(hash);
         if kind.is_terminal() {
             self.terminal = Some(kind);

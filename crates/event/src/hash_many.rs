@@ -2,7 +2,8 @@
 //!
 //! A processor hashes the chunks of one long input side by side, but the blocks of a chunk have to wait for
 //! each other. A log is made of events of a chunk or two. So here the chunks of several inputs are hashed side
-//! by side, each in a lane of its own; only a last block that is not full is done by itself.
+//! by side, each in a lane of its own; only a last block that is not full is done by itself. Already two inputs
+//! cost no more than one.
 
 use std::ops::Range;
 
@@ -25,8 +26,11 @@ pub(crate) const MOST_BYTES: usize = 8 * CHUNK_LEN;
 /// BLAKE3's state behind a block, as bytes: a chaining value, or in the end the hash.
 type Value = [u8; OUT_LEN];
 
+/// More lanes than any processor has.
+const LANES: usize = 16;
+
 /// [`full_blocks`] for some number of blocks.
-type FullBlocks = fn(Platform, &[Chunk<'_>], Shape) -> Vec<Value>;
+type FullBlocks = fn(Platform, &[Chunk<'_>], Shape, &mut [Value]);
 
 /// It for each number of blocks, from one.
 const FULL_BLOCKS: [FullBlocks; CHUNK_LEN / BLOCK_LEN] = [
@@ -69,10 +73,37 @@ pub(crate) fn hash_many(inputs: &[&[u8]]) -> Vec<Digest> {
     }
     chunks.sort_unstable_by_key(|chunk| chunk.shape);
     for alike in chunks.chunk_by(|one, other| one.shape == other.shape) {
-        hash_chunks(platform, alike, &mut values);
+        for group in alike.chunks(LANES) {
+            let mut hashed = [[0; OUT_LEN]; LANES];
+            hash_chunks(platform, group, &mut hashed);
+            group.iter().zip(hashed).for_each(|(chunk, value)| values[chunk.slot] = value);
+        }
     }
     join(platform, &mut values, &mut trees);
     trees.iter().map(|tree| Digest::new(values[tree.start])).collect()
+}
+
+/// The hash of one input.
+pub(crate) fn hash_one(input: &[u8]) -> Digest {
+    if input.len() > CHUNK_LEN {
+        return Digest::new(*blake3::hash(input).as_bytes());
+    }
+    let [hash] = only_chunks([Chunk::only(input)]);
+    hash
+}
+
+/// The hashes of two inputs, in the time of one if they are alike.
+pub(crate) fn hash_two(inputs: [&[u8]; 2]) -> [Digest; 2] {
+    let [one, other] = inputs.map(Chunk::only);
+    let are_short = inputs.iter().all(|input| input.len() <= CHUNK_LEN);
+    if are_short && one.shape == other.shape { only_chunks([one, other]) } else { inputs.map(hash_one) }
+}
+
+/// The hashes of inputs that are a single chunk each, all of one shape.
+fn only_chunks<const N: usize>(chunks: [Chunk<'_>; N]) -> [Digest; N] {
+    let mut values = [[0; OUT_LEN]; N];
+    hash_chunks(Platform::detect(), &chunks, &mut values);
+    values.map(Digest::new)
 }
 
 /// A chunk of an input.
@@ -101,35 +132,44 @@ impl<'a> Chunk<'a> {
         let root = if input.len() > CHUNK_LEN { 0 } else { ROOT };
         // Nothing at all is a chunk too, of an empty block.
         let nothing = input.is_empty().then_some(input);
-        input.chunks(CHUNK_LEN).chain(nothing).zip(0_u64..).zip(first..).map(move |((bytes, counter), slot)| {
-            let (blocks, rest) = bytes.as_chunks::<BLOCK_LEN>();
-            let has_rest = !rest.is_empty() || bytes.is_empty();
-            Self { bytes, shape: Shape { counter, full_blocks: blocks.len(), has_rest, root }, slot }
-        })
+        let chunks = input.chunks(CHUNK_LEN).chain(nothing).zip(0_u64..).zip(first..);
+        chunks.map(move |((bytes, counter), slot)| Self { slot, ..Self::new(bytes, counter, root) })
+    }
+
+    /// An input that is a single chunk.
+    const fn only(input: &'a [u8]) -> Self {
+        Self::new(input, 0, ROOT)
+    }
+
+    const fn new(bytes: &'a [u8], counter: u64, root: u8) -> Self {
+        let (blocks, rest) = bytes.as_chunks::<BLOCK_LEN>();
+        let has_rest = !rest.is_empty() || bytes.is_empty();
+        Self { bytes, shape: Shape { counter, full_blocks: blocks.len(), has_rest, root }, slot: 0 }
     }
 }
 
-/// Puts the value of each of `chunks`, which are of one shape, into its slot.
+/// Makes the values of up to [`LANES`] chunks of one shape.
 fn hash_chunks(platform: Platform, chunks: &[Chunk<'_>], values: &mut [Value]) {
     let Some(Chunk { shape, .. }) = chunks.first() else { return };
-    let from_full_blocks = shape.full_blocks.checked_sub(1).map(|at| FULL_BLOCKS[at](platform, chunks, *shape));
-    for (at, chunk) in chunks.iter().enumerate() {
-        let before = from_full_blocks.as_ref().map(|values| values[at]);
-        values[chunk.slot] = match before {
-            Some(value) if !shape.has_rest => value,
-            _ => rest(platform, before, chunk),
-        };
+    if let Some(at) = shape.full_blocks.checked_sub(1) {
+        FULL_BLOCKS[at](platform, chunks, *shape, values);
+    }
+    if shape.has_rest {
+        for (chunk, value) in chunks.iter().zip(values) {
+            let before = (shape.full_blocks > 0).then_some(*value);
+            *value = rest(platform, before, chunk);
+        }
     }
 }
 
-/// The value of each chunk behind its first `N` bytes, which are its full blocks.
-fn full_blocks<const N: usize>(platform: Platform, chunks: &[Chunk<'_>], shape: Shape) -> Vec<Value> {
-    let lanes: Vec<&[u8; N]> = chunks.iter().filter_map(|chunk| chunk.bytes.first_chunk()).collect();
+/// Makes the values of the chunks behind their first `N` bytes, which are their full blocks.
+fn full_blocks<const N: usize>(platform: Platform, chunks: &[Chunk<'_>], shape: Shape, values: &mut [Value]) {
+    let mut lanes = [&[0; N]; LANES];
+    let firsts = chunks.iter().filter_map(|chunk| chunk.bytes.first_chunk());
+    lanes.iter_mut().zip(firsts).for_each(|(lane, first)| *lane = first);
     let end = if shape.has_rest { 0 } else { CHUNK_END | shape.root };
-    let mut values = vec![[0; OUT_LEN]; lanes.len()];
-    let out = values.as_flattened_mut();
-    platform.hash_many(&lanes, &IV, shape.counter, IncrementCounter::No, 0, CHUNK_START, end, out);
-    values
+    let (lanes, out) = (&lanes[..chunks.len()], values.as_flattened_mut());
+    platform.hash_many(lanes, &IV, shape.counter, IncrementCounter::No, 0, CHUNK_START, end, out);
 }
 
 /// The value behind a chunk's last block, which is not full; `before` is the one behind the others.
@@ -182,8 +222,15 @@ mod tests {
     use super::*;
 
     fn agrees(inputs: &[&[u8]]) {
-        let one_by_one: Vec<Digest> = inputs.iter().map(|input| Digest::blake3(input)).collect();
-        assert_eq!(hash_many(inputs), one_by_one);
+        let alone = |input: &&[u8]| Digest::new(*blake3::hash(input).as_bytes());
+        let expected: Vec<Digest> = inputs.iter().map(alone).collect();
+        assert_eq!(hash_many(inputs), expected);
+        for (input, hash) in inputs.iter().zip(&expected) {
+            assert_eq!(hash_one(input), *hash);
+        }
+        for (inputs, hashes) in inputs.windows(2).zip(expected.windows(2)) {
+            assert_eq!(hash_two([inputs[0], inputs[1]]), hashes);
+        }
     }
 
     #[test]

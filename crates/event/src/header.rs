@@ -69,9 +69,12 @@ impl<'a> Header<'a> {
         out.extend_from_slice(key::RUN_ID);
         write::text(out, run_id);
         out.extend_from_slice(key::PREV_HASH);
-        write::bytes(out, prev_hash.as_ref().map_or(&[], |hash| hash.as_bytes()));
+        match prev_hash {
+            Some(hash) => write::digest(out, hash),
+            None => write::bytes(out, &[]),
+        }
         out.extend_from_slice(key::PAYLOAD_HASH);
-        write::bytes(out, payload_hash.as_bytes());
+        write::digest(out, payload_hash);
         out.extend_from_slice(key::PAYLOAD_SIZE);
         write::uint(out, *payload_size);
     }

@@ -5,6 +5,8 @@ use std::num::NonZeroU64;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use crate::hash_many::hash_one;
+
 /// A run's name as its log spells it. Never empty, at most [`RunId::MAX_LEN`] bytes.
 ///
 /// R1's own runs are `run_` + ULID ([`RunId::is_native`]); Starling's are a ULID, `namespace/ULID`
@@ -153,7 +155,7 @@ impl Digest {
     /// BLAKE3 of `bytes`.
     #[must_use]
     pub fn blake3(bytes: &[u8]) -> Self {
-        Self(*blake3::hash(bytes).as_bytes())
+        hash_one(bytes)
     }
 
     /// The digest in `bytes`, if they are exactly 32.

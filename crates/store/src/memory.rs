@@ -152,8 +152,8 @@ impl Store for MemoryStore {
 
     fn acquire(&self, run: &RunId, owner: &str, ttl: Duration) -> BoxFuture<'_, Result<Acquired, LeaseError>> {
         self.with(|shelf| {
-            let acquired = Lease::take(shelf.leases.get(run).cloned(), run, owner, ttl, clock::now())?;
-            shelf.leases.insert(run.clone(), acquired.lease.clone());
+            let acquired = Lease::take(shelf.lease(run).cloned(), run, owner, ttl, clock::now())?;
+            shelf.keep_lease(acquired.lease.clone());
             Ok(acquired)
         })
     }
@@ -171,7 +171,7 @@ impl Store for MemoryStore {
 
     fn release(&self, lease: &Lease) -> BoxFuture<'_, Result<(), LeaseError>> {
         self.with(|shelf| {
-            if let Some(held) = shelf.leases.get_mut(&lease.run).filter(|held| held.token == lease.token) {
+            if let Some(held) = shelf.lease_mut(&lease.run).filter(|held| held.token == lease.token) {
                 held.give_back();
             }
             Ok(())
@@ -179,12 +179,12 @@ impl Store for MemoryStore {
     }
 
     fn lease(&self, run: &RunId) -> BoxFuture<'_, Result<Option<Lease>, StoreError>> {
-        self.with(|shelf| Ok(shelf.leases.get(run).cloned().and_then(Lease::unless_given_back)))
+        self.with(|shelf| Ok(shelf.lease(run).cloned().and_then(Lease::unless_given_back)))
     }
 
     fn leases(&self, runs: &[RunId]) -> BoxFuture<'_, Result<Vec<Option<Lease>>, StoreError>> {
         self.with(|shelf| {
-            let lease = |run| shelf.leases.get(run).cloned().and_then(Lease::unless_given_back);
+            let lease = |run| shelf.lease(run).cloned().and_then(Lease::unless_given_back);
             Ok(runs.iter().map(lease).collect())
         })
     }

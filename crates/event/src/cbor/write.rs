@@ -1,5 +1,7 @@
 //! Writing canonical CBOR into a growing buffer, which cannot fail.
 
+use crate::id::Digest;
+
 /// Major types of RFC 8949 §3.1, already in place in the first byte.
 mod major {
     pub(super) const UINT: u8 = 0x00;
@@ -39,6 +41,15 @@ pub fn int(out: &mut Vec<u8>, n: i64) {
 pub fn bytes(out: &mut Vec<u8>, content: &[u8]) {
     head(out, major::BYTES, content.len() as u64);
     out.extend_from_slice(content);
+}
+
+/// A digest as a byte string.
+pub(crate) fn digest(out: &mut Vec<u8>, digest: &Digest) {
+    let mut item = [0; 34];
+    item[0] = major::BYTES | 24;
+    item[1] = 32;
+    item[2..].copy_from_slice(digest.as_bytes());
+    out.extend_from_slice(&item);
 }
 
 /// A text string.
@@ -141,24 +152,15 @@ pub(crate) const fn head_len(n: u64) -> usize {
 }
 
 /// A head: major type and argument, in the shortest form.
-#[expect(clippy::cast_possible_truncation, reason = "each arm's range says that the value fits")]
 #[inline]
 fn head(out: &mut Vec<u8>, major: u8, n: u64) {
+    let [a, b, c, d, e, f, g, h] = n.to_be_bytes();
     match n {
-        0..=23 => out.push(major | n as u8),
-        24..=0xff => out.extend_from_slice(&[major | 24, n as u8]),
-        0x100..=0xffff => {
-            out.push(major | 25);
-            out.extend_from_slice(&(n as u16).to_be_bytes());
-        }
-        0x1_0000..=0xffff_ffff => {
-            out.push(major | 26);
-            out.extend_from_slice(&(n as u32).to_be_bytes());
-        }
-        _ => {
-            out.push(major | 27);
-            out.extend_from_slice(&n.to_be_bytes());
-        }
+        0..=23 => out.push(major | h),
+        24..=0xff => out.extend_from_slice(&[major | 24, h]),
+        0x100..=0xffff => out.extend_from_slice(&[major | 25, g, h]),
+        0x1_0000..=0xffff_ffff => out.extend_from_slice(&[major | 26, e, f, g, h]),
+        _ => out.extend_from_slice(&[major | 27, a, b, c, d, e, f, g, h]),
     }
 }
 

@@ -7,7 +7,6 @@ use crate::hash_many::hash_many;
 use crate::header::Header;
 use crate::id::{Digest, Seq, UnixNanos};
 use crate::kind::Kind;
-use crate::merkle::{Blake3, TreeHash as _};
 use crate::payload::Payload;
 use crate::record::Record;
 
@@ -48,7 +47,7 @@ impl Batch {
     /// Hashes and keeps an event that has no others to share the work with.
     pub(super) fn keep_one(&mut self, Ready { ts, kind, bytes }: Ready) -> Seq {
         let (seq, payload_hash) = (self.after.next_seq(), Digest::blake3(&bytes));
-        let record = self.record(seq, ts, kind, bytes, payload_hash);
+        let record = self.record(ts, kind, bytes, payload_hash);
         self.keep(record, kind, ts);
         seq
     }
@@ -62,24 +61,17 @@ impl Batch {
         }
         let payloads: Vec<&[u8]> = ready.iter().map(|event| &event.bytes[..]).collect();
         let payload_hashes = hash_many(&payloads);
-        let first = self.records.len();
-        let mut seq = self.after.next_seq();
         for (Ready { ts, kind, bytes }, payload_hash) in ready.into_iter().zip(payload_hashes) {
-            let record = self.record(seq, ts, kind, bytes, payload_hash);
-            self.after.head = Some(Digest::blake3(&record.header));
-            self.records.push(record);
-            self.span = Some((self.span.map_or(ts, |(first, _)| first), ts));
-            seq = seq.next();
+            let record = self.record(ts, kind, bytes, payload_hash);
+            self.keep(record, kind, ts);
         }
-        let headers: Vec<&[u8]> = self.records[first..].iter().map(|record| &record.header[..]).collect();
-        Blake3::leaves(&headers).into_iter().for_each(|leaf| self.after.tree.push(leaf));
     }
 
-    /// The event of a v2 run at `seq`, behind the chain's head.
-    fn record(&self, seq: Seq, ts: UnixNanos, kind: Kind, bytes: Bytes, payload_hash: Digest) -> Record {
+    /// The next event of a v2 run.
+    fn record(&self, ts: UnixNanos, kind: Kind, bytes: Bytes, payload_hash: Digest) -> Record {
         let header = Header {
             run_id: self.after.run.as_str(),
-            seq,
+            seq: self.after.next_seq(),
             prev_hash: self.after.head,
             ts,
             kind,

@@ -55,19 +55,11 @@ fn encoded_key(key: &str) -> Vec<u8> {
 /// [`Field`] without what depends on its type, so that all fields of a struct fit into one list.
 pub(super) trait AnyField {
     fn put(&self, out: &mut Vec<u8>);
-    fn is_left_out(&self) -> bool;
-    fn len(&self) -> usize;
 }
 
 impl<T: Field> AnyField for T {
     fn put(&self, out: &mut Vec<u8>) {
         self.write(out);
-    }
-    fn is_left_out(&self) -> bool {
-        self.is_absent()
-    }
-    fn len(&self) -> usize {
-        self.encoded_len()
     }
 }
 
@@ -109,15 +101,14 @@ pub(super) fn write_map(
     order: &[usize],
     values: &[&dyn AnyField],
     extra: &Extra,
+    measured: &Measured,
 ) {
-    let is_written = |at: usize| fields[at].presence == Presence::Always || !values[at].is_left_out();
-    let (pairs, len) = measure(fields, values, extra);
-    out.reserve_exact(len);
-    write::map(out, pairs);
+    out.reserve_exact(measured.len());
+    write::map(out, measured.pairs);
     let mut extras: Vec<_> = extra.0.iter().collect();
     extras.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut extras = extras.into_iter().peekable();
-    for at in order.iter().copied().filter(|at| is_written(*at)) {
+    for at in order.iter().copied().filter(|at| measured.written & (1 << at) != 0) {
         let name = fields[at].name;
         if extras.peek().is_some() {
             let key = encoded_key(name);
@@ -135,22 +126,37 @@ pub(super) fn write_map(
     }
 }
 
-/// How many bytes [`write_map`] appends.
-pub(super) fn map_len(fields: &[FieldSpec], values: &[&dyn AnyField], extra: &Extra) -> usize {
-    measure(fields, values, extra).1
+/// What [`write_map`] is about to append.
+pub(super) struct Measured {
+    /// A bit for each field that has been measured, from the lowest: whether it is written.
+    written: u64,
+    fields: u32,
+    pairs: usize,
+    pairs_len: usize,
 }
 
-/// How many pairs [`write_map`] appends, and how many bytes.
-fn measure(fields: &[FieldSpec], values: &[&dyn AnyField], extra: &Extra) -> (usize, usize) {
-    let written = fields.iter().zip(values);
-    let written = written.filter(|(field, value)| field.presence == Presence::Always || !value.is_left_out());
-    let (mut pairs, mut len) = (extra.0.len(), 0);
-    for (field, value) in written {
-        pairs += 1;
-        len += string_len(field.name.len()) + value.len();
+impl Measured {
+    /// Begins with the keys that have no field.
+    pub(super) fn new(extra: &Extra) -> Self {
+        let pairs_len = extra.0.iter().map(|(key, item)| key.len() + item.len()).sum();
+        Self { written: 0, fields: 0, pairs: extra.0.len(), pairs_len }
     }
-    let extra_len: usize = extra.0.iter().map(|(key, item)| key.len() + item.len()).sum();
-    (pairs, write::head_len(pairs as u64) + len + extra_len)
+
+    /// Adds the next field.
+    #[inline]
+    pub(super) fn add<T: Field>(&mut self, name: &str, presence: Presence, value: &T) {
+        if presence == Presence::Always || !value.is_absent() {
+            self.written |= 1 << self.fields;
+            self.pairs += 1;
+            self.pairs_len += string_len(name.len()) + value.encoded_len();
+        }
+        self.fields += 1;
+    }
+
+    /// How many bytes the map has.
+    pub(super) const fn len(&self) -> usize {
+        write::head_len(self.pairs as u64) + self.pairs_len
+    }
 }
 
 /// Walks the pairs of a map; `visit` gets each key's text (if it is text), the raw key and the raw item.
@@ -249,6 +255,15 @@ macro_rules! fields {
             fn values(&self) -> [&dyn $crate::payload::map::AnyField; $name::FIELDS.len()] {
                 [$(&self.$always,)* $(&self.$omit,)* $(&self.$v2,)*]
             }
+
+            fn measure(&self) -> $crate::payload::map::Measured {
+                use $crate::payload::Presence;
+                let mut measured = $crate::payload::map::Measured::new(&self.extra);
+                $(measured.add(field_name!($always), Presence::Always, &self.$always);)*
+                $(measured.add(field_name!($omit), Presence::UnlessEmpty, &self.$omit);)*
+                $(measured.add(field_name!($v2), Presence::V2, &self.$v2);)*
+                measured
+            }
         }
 
         impl $crate::payload::Field for $name {
@@ -258,11 +273,12 @@ macro_rules! fields {
                 use $crate::payload::map::{canonical_order, write_map};
                 const FIELDS: &[$crate::payload::FieldSpec] = $name::FIELDS;
                 const ORDER: [usize; FIELDS.len()] = canonical_order(FIELDS);
-                write_map(out, FIELDS, &ORDER, &self.values(), &self.extra);
+                const { assert!(FIELDS.len() <= 64, "which fields are written is told by bits") };
+                write_map(out, FIELDS, &ORDER, &self.values(), &self.extra, &self.measure());
             }
 
             fn encoded_len(&self) -> usize {
-                $crate::payload::map::map_len(Self::FIELDS, &self.values(), &self.extra)
+                self.measure().len()
             }
 
             fn read(raw: &[u8]) -> Option<Self> {

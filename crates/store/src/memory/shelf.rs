@@ -23,14 +23,23 @@ pub(super) struct Shelf {
     pub(super) runs: Vec<RunLog>,
     /// Places of the runs that have not ended.
     pub(super) open: BTreeSet<usize>,
-    places: HashMap<RunId, usize>,
+    /// In one map, because whoever appends asks for both.
+    known: HashMap<RunId, Known>,
     /// Every event ever appended: the run's place and the seq.
     feed: Vec<(usize, Seq)>,
-    pub(super) leases: HashMap<RunId, Lease>,
     pub(super) blobs: HashMap<Digest, Blob>,
     pub(super) documents: Documents,
     /// Who is told when a log grows.
     pub(super) openings: Vec<Watches>,
+}
+
+/// What there is under a run's name.
+#[derive(Debug, Default)]
+struct Known {
+    /// Where its log is, once it has one.
+    place: Option<usize>,
+    /// The last lease that was given out.
+    lease: Option<Lease>,
 }
 
 #[derive(Debug)]
@@ -57,21 +66,40 @@ pub(super) struct RunLog {
 
 impl Shelf {
     pub(super) fn run(&self, run: &RunId) -> Option<&RunLog> {
-        self.places.get(run).map(|place| &self.runs[*place])
+        self.place(run).map(|place| &self.runs[place])
     }
 
     pub(super) fn run_mut(&mut self, run: &RunId) -> Result<&mut RunLog, StoreError> {
-        match self.places.get(run) {
-            Some(place) => Ok(&mut self.runs[*place]),
+        match self.place(run) {
+            Some(place) => Ok(&mut self.runs[place]),
             None => Err(StoreError::NoRun { run: run.clone() }),
         }
     }
 
+    fn place(&self, run: &RunId) -> Option<usize> {
+        self.known.get(run)?.place
+    }
+
+    /// The last lease on `run` that was given out.
+    pub(super) fn lease(&self, run: &RunId) -> Option<&Lease> {
+        self.known.get(run)?.lease.as_ref()
+    }
+
+    pub(super) fn lease_mut(&mut self, run: &RunId) -> Option<&mut Lease> {
+        self.known.get_mut(run)?.lease.as_mut()
+    }
+
+    pub(super) fn keep_lease(&mut self, lease: Lease) {
+        let known = self.known.entry(lease.run.clone()).or_default();
+        known.lease = Some(lease);
+    }
+
     pub(super) fn append(&mut self, lease: &Lease, batch: Batch) -> Result<Head, AppendError> {
         let run = batch.before().run();
-        let place = self.places.get(run).copied();
+        let known = self.known.get(run);
+        let place = known.and_then(|known| known.place);
         let head = place.map_or(Head::EMPTY, |place| Head::from(&self.runs[place].chain));
-        let token = self.leases.get(run).map_or(FencingToken::NONE, |lease| lease.token);
+        let token = known.and_then(|known| known.lease.as_ref()).map_or(FencingToken::NONE, |lease| lease.token);
         Standing { head, token }.admit(lease, &batch)?;
         if let Some((_, blob)) = batch.blobs().iter().find(|(_, blob)| !self.blobs.contains_key(blob)) {
             return Err(AppendError::BlobMissing { run: run.clone(), blob: *blob });
@@ -95,9 +123,11 @@ impl Shelf {
         let origin = batch.origin().cloned();
         let (records, chain, blobs) = batch.into_parts();
         let place = place.unwrap_or_else(|| {
-            self.places.insert(chain.run().clone(), self.runs.len());
+            let place = self.runs.len();
+            self.known.entry(chain.run().clone()).or_default().place = Some(place);
             self.runs.push(RunLog::new(Chain::empty(chain.run().clone(), chain.version()), started_at));
-            self.runs.len() - 1
+            self.open.insert(place);
+            place
         });
         for _ in &records {
             self.feed.push((place, seq));
@@ -115,8 +145,6 @@ impl Shelf {
         if after.terminal.is_some() {
             log.commands.clear();
             self.open.remove(&place);
-        } else {
-            self.open.insert(place);
         }
         let run = log.chain.run();
         for watches in &self.openings {

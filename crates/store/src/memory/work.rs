@@ -13,8 +13,8 @@ use crate::run::{OpenRun, RunPosition};
 
 impl Shelf {
     pub(super) fn renew(&mut self, lease: &Lease, ttl: Duration, now: UnixNanos) -> Result<Lease, LeaseError> {
-        let renewed = lease.extend(self.leases.get(&lease.run), ttl, now)?;
-        self.leases.insert(renewed.run.clone(), renewed.clone());
+        let renewed = lease.extend(self.lease(&lease.run), ttl, now)?;
+        self.keep_lease(renewed.clone());
         Ok(renewed)
     }
 
@@ -22,7 +22,7 @@ impl Shelf {
         let first = after.map_or(0, |RunPosition(place)| place.saturating_add(1));
         let free = self.open.range(usize::try_from(first).unwrap_or(usize::MAX)..).filter_map(|place| {
             let summary = self.runs[*place].summary();
-            let lease = self.leases.get(&summary.run_id);
+            let lease = self.lease(&summary.run_id);
             if lease.is_some_and(|lease| now < lease.until) {
                 return None;
             }
