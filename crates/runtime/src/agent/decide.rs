@@ -114,7 +114,9 @@ impl RunState {
         if self.needs_turn {
             return Some(self.next_turn());
         }
-        let is_done = !self.spec.interactive && self.phases.is_none() && self.spent.turns > 0;
+        // A run that goes on from another may find everything answered.
+        let was_told = !self.conversation.messages().is_empty();
+        let is_done = !self.spec.interactive && self.phases.is_none() && was_told;
         is_done.then(|| self.completed())
     }
 

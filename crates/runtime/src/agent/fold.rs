@@ -100,6 +100,7 @@ impl RunState {
             takeovers: 0,
             inbox: Vec::new(),
             needs_turn: false,
+            unanswered: false,
             turn: None,
             last_turn_id: String::new(),
             failed_turn: None,
@@ -139,7 +140,8 @@ impl RunState {
         let mut state = Self::begin(place, run, payload)?;
         let messages = source.conversation.messages().as_ref().clone();
         state.conversation = Conversation::rebuilt(&state.preamble_slices(), messages);
-        state.needs_turn = source.needs_turn;
+        // Whatever cut the answer short, it is asked for again.
+        (state.needs_turn, state.unanswered) = (source.unanswered, source.unanswered);
         state.continue_phases(&source);
         state.attachments = source.attachments;
         state.checkpoint = source.checkpoint;
@@ -197,6 +199,7 @@ impl RunState {
             })
             .collect();
         self.needs_turn |= !results.is_empty() || !self.inbox.is_empty();
+        self.unanswered |= self.needs_turn;
         self.conversation.push(Message { role: Role::User, blocks: results });
         for message in std::mem::take(&mut self.inbox) {
             self.conversation.push(message);
@@ -258,6 +261,7 @@ impl RunState {
             self.calls.clear();
             return;
         }
+        self.unanswered = false;
         if !message.text.is_empty() {
             self.final_text.clone_from(&message.text);
         }
@@ -464,7 +468,7 @@ impl RunState {
                     self.missing_capabilities.push(missing.missing_capability);
                 }
             }
-            data::SessionInterrupted::TYPE => self.needs_turn = false,
+            data::SessionInterrupted::TYPE => (self.needs_turn, self.unanswered) = (false, false),
             data::TaskUpdated::TYPE => self.task_updated(typed),
             _ => {}
         }

@@ -83,6 +83,8 @@ pub struct RunState {
     pub(super) inbox: Vec<Message>,
     /// Whether it is the model's turn to speak.
     pub(super) needs_turn: bool,
+    /// Whether the model has still to answer what it was told last, although its turn may be over.
+    pub(super) unanswered: bool,
     /// The model call that is under way.
     pub turn: Option<Turn>,
     /// The name of the last turn.

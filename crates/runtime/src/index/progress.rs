@@ -29,6 +29,8 @@ pub(super) struct Progress {
     turn_failed: bool,
     /// Whether it is the model's turn to speak.
     needs_turn: bool,
+    /// Whether the model has still to answer what it was told last, although its turn may be over.
+    unanswered: bool,
     /// Whether something was said that the model has not heard.
     heard: bool,
     calls: Vec<Call>,
@@ -79,7 +81,8 @@ impl Progress {
         source.calls.iter_mut().for_each(|call| call.stage = Stage::Closed);
         source.in_turn = false;
         source.deliver();
-        Self { needs_turn: source.needs_turn, attachable: source.attachable, ..self }
+        let Self { unanswered, attachable, .. } = source;
+        Self { needs_turn: unanswered, unanswered, attachable, ..self }
     }
 
     /// The status as the log alone tells it.
@@ -130,6 +133,7 @@ impl Progress {
             return;
         }
         self.needs_turn |= self.heard || !self.calls.is_empty();
+        self.unanswered |= self.needs_turn;
         self.heard = false;
         self.calls.clear();
     }
@@ -226,7 +230,7 @@ impl Progress {
             RunHandedOver::TYPE | GapRunDisconnected::TYPE => {
                 self.phase = if self.interactive && !self.is_idle() { Phase::Paused } else { Phase::Queued };
             }
-            SessionInterrupted::TYPE => self.needs_turn = false,
+            SessionInterrupted::TYPE => (self.needs_turn, self.unanswered) = (false, false),
             _ => {}
         }
     }
@@ -241,6 +245,8 @@ impl Progress {
         (self.in_turn, self.turn_failed) = (false, false);
         if closes && void {
             self.calls.clear();
+        } else if closes {
+            self.unanswered = false;
         }
     }
 

@@ -1,6 +1,8 @@
 //! Resume, retry, fork; and a replay that finds what was changed.
 
-use r1_event::{Kind, Payload, Seq};
+use std::time::Duration;
+
+use r1_event::{Kind, Payload, RunId, Seq};
 use r1_runtime::control::caller::Caller;
 use r1_runtime::control::go_on::{Changes, GoOnError, fork, resume, retry};
 use r1_runtime::replay::{DivergenceKind, Report};
@@ -21,6 +23,31 @@ async fn ep_21_a_failed_run_is_resumed_with_its_conversation() {
     assert!(heard.contains("do it") && heard.contains("once more"), "{heard}");
     stage.work(&run).await.unwrap();
     stage.check(&run).await;
+}
+
+#[tokio::test]
+async fn ep_21_an_answer_that_was_cut_short_is_asked_for_again() {
+    let stage = Stage::new();
+    let failed = stage.play(stage.new_run("turns: [{text: no, failures: [{kind: status, status: 400}]}]")).await;
+    let resumed = resume(&stage.engine, &failed, Changes::default(), &Caller::default()).await.unwrap();
+    assert!(goes_on(&stage, &resumed).await.contains(&"turn.started".into()), "after a failure");
+
+    let done = stage.play(stage.new_run("turns: [{text: done}]")).await;
+    let types = stage.types(&done).await;
+    for cut in ["turn.started", "run.started", "turn.completed"] {
+        let at = Seq::new(types.iter().position(|name| name == cut).unwrap() as u64 + 1).unwrap();
+        let forked = fork(&stage.engine, &done, at, Changes::default(), &Caller::default()).await.unwrap();
+        let types = goes_on(&stage, &forked).await;
+        assert_eq!(types.last().unwrap(), "run.finished", "behind {cut}");
+        assert_eq!(types.contains(&"turn.started".into()), cut != "turn.completed", "behind {cut}");
+    }
+}
+
+/// What is written of a run that nobody sends anything to.
+async fn goes_on(stage: &Stage, run: &RunId) -> Vec<String> {
+    let worked = tokio::time::timeout(Duration::from_secs(60), stage.work(run)).await;
+    worked.expect("it does not wait for anyone").unwrap();
+    stage.types(run).await
 }
 
 #[tokio::test]
