@@ -32,10 +32,14 @@ import math
 import struct
 import sys
 
-import cbor2
-from blake3 import blake3
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+try:
+    import cbor2
+    from blake3 import blake3
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+except ImportError as missing:
+    print(f"{missing}; get what this needs with: pip install blake3 cbor2 cryptography", file=sys.stderr)
+    sys.exit(2)
 
 HEADER_KEYS = ["ts", "seq", "kind", "run_id", "prev_hash", "payload_hash", "payload_size"]
 TERMINAL_KINDS = {12, 13, 14}

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 /// The directory where the platform keeps a user's data, for R1.
 pub(crate) fn data_directory() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    // Services and containers may have no HOME, yet the user has a home.
+    let home = variable("HOME").or_else(env::home_dir);
     let data = if cfg!(target_os = "macos") {
-        variable("HOME").map(|home| home.join("Library/Application Support"))
+        home.map(|home| home.join("Library/Application Support"))
     } else if cfg!(windows) {
         variable("LOCALAPPDATA")
     } else {
         let absolute = variable("XDG_DATA_HOME").filter(|path| path.is_absolute());
-        absolute.or_else(|| variable("HOME").map(|home| home.join(".local/share")))
+        absolute.or_else(|| home.map(|home| home.join(".local/share")))
     };
     data.map(|data| data.join("r1"))
 }

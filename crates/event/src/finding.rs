@@ -22,7 +22,8 @@ pub struct Verdict {
     pub findings: Vec<Finding>,
     /// What Starling would say; v1 logs only.
     pub compat: Option<Compat>,
-    /// Root that the terminal event has to name: over every event before it, or over all events of an open log.
+    /// v2: root over all events, which seals, checkpoints and proofs speak of. v1: root that the terminal event has
+    /// to name, over every event before it, or over all events of an open log.
     pub merkle_root: Option<Digest>,
     /// Hash of the last event.
     pub head_hash: Option<Digest>,

@@ -49,6 +49,11 @@ impl GatePolicy {
         self.gates.entry(boundary.into()).or_default().insert(gate.into());
     }
 
+    /// Any gate that is demanded.
+    fn first(&self) -> Option<String> {
+        self.gates.keys().find_map(|boundary| self.at(boundary).next())
+    }
+
     /// The gates demanded at a boundary, as transitions name them.
     fn at(&self, boundary: &str) -> impl Iterator<Item = String> {
         self.gates.get(boundary).into_iter().flatten().map(move |gate| format!("{boundary}/{gate}"))

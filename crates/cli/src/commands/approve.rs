@@ -30,10 +30,10 @@ use crate::workshop::Workshop;
 #[command(after_long_help = "\
 Examples:
   r1 approve                                    # what waits? asks on a terminal
-  r1 approve apr_01K0E8 --scope session
+  r1 approve appr_01K0E8 --scope session
   r1 approve --url http://127.0.0.1:3948        # of a daemon
-  r1 approve apr_01K0E8 --reject --comment \"not on this branch\"
-  r1 approve apr_01K0E8 --comment \"the flaky test is known\"    # overrides a gate
+  r1 approve appr_01K0E8 --reject --comment \"not on this branch\"
+  r1 approve appr_01K0E8 --comment \"a known flaky test\"   # overrides a gate
   r1 approve --json | jq '.approvals[].summary'")]
 pub(crate) struct Args {
     /// Which request: any unique beginning of its id

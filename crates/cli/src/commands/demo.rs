@@ -70,6 +70,12 @@ enum Pace {
     Fast,
 }
 
+impl Pace {
+    fn usual() -> Self {
+        if std::io::stdout().is_terminal() { Self::Human } else { Self::Fast }
+    }
+}
+
 /// What the agent is asked.
 const GOAL: &str = "The test of leap.sh fails. Find out why, and mend it.";
 
@@ -82,17 +88,16 @@ const HASTE: Duration = Duration::from_secs(6);
 /// How a run of the demo is attended when it is resumed; `None` for other runs.
 pub(super) fn attendance(state: &RunState) -> Option<Attendance> {
     let is_demo = state.provider == "scripted" && state.model == MODEL && state.goal == GOAL;
-    is_demo.then(hasty)
+    is_demo.then(|| hasty(Pace::usual()))
 }
 
-fn hasty() -> Attendance {
-    let asks = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+fn hasty(pace: Pace) -> Attendance {
+    let asks = pace == Pace::Human && std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     Attendance::Hasty(if asks { HASTE } else { Duration::ZERO })
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let usual = if std::io::stdout().is_terminal() { Pace::Human } else { Pace::Fast };
-    let pace = args.pace.unwrap_or(usual);
+    let pace = args.pace.unwrap_or_else(Pace::usual);
     let directory = project::make(args.dir.as_deref())?;
     let config = settings::load(context, &directory, Vec::new())?;
     let workshop = Workshop::create(context, &config, SandboxMode::Auto).await?;
@@ -106,7 +111,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let new = new_run(&directory, &workshop.machine, pace).await?;
     let run = create(&workshop.engine, new, true, &ask::caller()).await?;
     let claim = Claim { by_operator: true, message: None, caller: ask::caller() };
-    let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(), from: Seq::FIRST };
+    let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(pace), from: Seq::FIRST };
     let followed = follow::work(&workshop, &run, claim, follow).await?;
     let all_well = if followed.exit == Exit::Ok {
         Show { workshop: &workshop, context, run: &run, stage: &mut stage }.play().await?

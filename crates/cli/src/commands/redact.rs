@@ -23,7 +23,8 @@ use crate::target::stored_run;
 #[command(after_long_help = "\
 Examples:
   r1 redact last --seq 7 --reason 'API key in tool output'
-  r1 redact 01K0E8 --seq 3,9-12 --by operator:alice --reason 'request by a customer'")]
+  r1 redact 01K0E8 --seq 3,9-12 --by operator:alice \\
+      --reason 'request by a customer'")]
 pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
     run: String,

@@ -33,7 +33,7 @@ Examples:
   r1 resume                                  # the last run
   r1 resume 01K0E8 --message \"also update the changelog\"
   r1 resume last --budget-usd 2              # after its budget was used up
-  r1 resume --all                            # all that nobody works on, several at a time")]
+  r1 resume --all                            # all that nobody works on")]
 pub(crate) struct Args {
     /// Which run
     #[arg(default_value = "last", value_name = "RUN")]

@@ -32,11 +32,13 @@ Exit codes: 0 completed, 1 failed, 2 usage or I/O, 3 cancelled or refused, 4 bud
 
 Examples:
   r1 run \"make the failing test pass\"
-  r1 run \"explain src/main.rs\" --approve read-only --provider anthropic --model claude-sonnet-4-5
+  r1 run \"explain src/main.rs\" --approve read-only \\
+      --provider anthropic --model claude-sonnet-4-5
   r1 run - --approve edits --budget-usd 0.50 < task.md
   r1 run \"add a --json flag\" --phases --accept \"cargo test json\"
-  r1 run \"fix it\" --scenario script.yaml --json | jq .result      # no key, no network
-  r1 run \"fix it\" --output-format stream-json --input-format stream-json   # for programs")]
+  r1 run \"fix it\" --scenario script.yaml --json | jq .result   # no key needed
+  r1 run \"fix it\" --output-format stream-json \\
+      --input-format stream-json                   # for programs")]
 pub(crate) struct Args {
     /// What to do; `-` reads it from standard input
     #[arg(value_name = "PROMPT", required_unless_present = "input_format")]

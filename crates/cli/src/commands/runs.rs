@@ -21,7 +21,7 @@ use crate::render::time::date_time;
 Examples:
   r1 runs
   r1 runs --limit 5
-  r1 runs --kind operator      # what you did outside of runs, or to finished ones
+  r1 runs --kind operator      # what you did outside of runs, or to old ones
   r1 runs --url http://127.0.0.1:3948
   r1 runs --json | jq -r '.runs[] | select(.state == \"open\") | .run_id'")]
 pub(crate) struct Args {

@@ -42,8 +42,10 @@ Examples:
   r1 serve
   r1 serve --addr 127.0.0.1:0 --json
   r1 serve --workers 8 --store postgres://r1@db/r1
-  r1 serve --addr 0.0.0.0:3948 --tls-cert cert.pem --tls-key key.pem --allow-host r1.example.org
-  curl -H \"Authorization: Bearer $(cat ~/.local/share/r1/token)\" http://127.0.0.1:3948/hecate/v1/runs
+  r1 serve --addr 0.0.0.0:3948 --tls-cert cert.pem --tls-key key.pem \\
+      --allow-host r1.example.org
+  curl -H \"Authorization: Bearer $(cat ~/.local/share/r1/token)\" \\
+      http://127.0.0.1:3948/hecate/v1/runs
 
 Environment:
   R1_TOKEN  the operator's token, instead of the one in the file

@@ -26,17 +26,11 @@ pub(super) struct LogCheck {
     pairing: Pairing,
     vouchers: Vouchers,
     erasures: Erasures,
-    terminal: Option<Terminal>,
+    /// Where the terminal event stands.
+    terminal: Option<u64>,
     last_ts: Option<UnixNanos>,
     pruned_through: Option<Seq>,
     findings: Findings,
-}
-
-#[derive(Clone, Debug)]
-struct Terminal {
-    seq: u64,
-    /// The tree's root before the terminal event.
-    root: Digest,
 }
 
 impl LogCheck {
@@ -201,8 +195,8 @@ impl LogCheck {
 
     fn apply(&mut self, fields: &Fields, hash: Digest, fact: Fact, root_before: Option<Digest>) {
         let (seq, kind) = (fields.seq.get(), fields.kind);
-        if let Some(terminal) = &self.terminal {
-            let message = format!("event {seq} stands behind the terminal event {}", terminal.seq);
+        if let Some(terminal) = self.terminal {
+            let message = format!("event {seq} stands behind the terminal event {terminal}");
             self.findings.push(Finding::new(Part::Structure, "event_after_terminal", Some(seq), message));
         }
         self.check_start(seq, kind, &fact);
@@ -256,7 +250,7 @@ impl LogCheck {
 
     fn check_terminal(&mut self, seq: u64, kind: Kind, root: Digest, fact: &Fact) {
         self.pairing.ended(kind, self.findings.list());
-        self.terminal = Some(Terminal { seq, root });
+        self.terminal = Some(seq);
         let Fact::Terminal { root: named, log_size } = fact else { return };
         if *named != Some(root) {
             let message = "the terminal event names another Merkle root than the events before it have";
@@ -324,8 +318,7 @@ impl LogCheck {
             state,
             findings,
             compat: None,
-            merkle_root: (extent.size > 0)
-                .then(|| self.terminal.map_or_else(|| self.tree.root(), |terminal| terminal.root)),
+            merkle_root: (extent.size > 0).then(|| self.tree.root()),
             head_hash: self.links.head(),
             sealed_by: sealed_by.filter(|_| !broken),
             pruned_through: self.pruned_through,

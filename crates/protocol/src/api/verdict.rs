@@ -22,7 +22,7 @@ pub struct Verdict {
     /// What Starling would say; of v1 logs only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compat: Option<CompatVerdict>,
-    /// Root over the events, in hex.
+    /// Root over all events, in hex; of a finished v1 log, over those before its terminal event.
     pub merkle_root: Option<String>,
     /// Hash of the last event, in hex.
     pub head_hash: Option<String>,

@@ -146,12 +146,24 @@ impl<'p, 'a> Phases<'p, '_, 'a> {
     }
 
     fn policy(&self, policy: &GatePolicy) -> Result<(), Failure> {
-        let unmet = self.transitions.iter().filter(|(_, transition)| {
+        let lacking = |transition: &Transition<'_>| {
             let boundaries = crossed(transition).unwrap_or_default();
             let mut demanded = boundaries.iter().flat_map(|boundary| policy.at(boundary));
-            demanded.any(|gate| !transition.required.iter().any(|required| *required == gate))
-        });
-        self.lowest(Reason::GatePolicyUnmet, unmet.map(|(index, _)| *index))
+            demanded.find(|gate| !transition.required.iter().any(|required| *required == *gate))
+        };
+        let unmet = self.transitions.iter().filter_map(|(index, transition)| Some((*index, lacking(transition)?)));
+        if let Some((index, gate)) = unmet.min() {
+            return Err(Failure { expected: Some(gate), ..self.contract.fail(Reason::GatePolicyUnmet, index) });
+        }
+        // Whoever demands gates does not want a run that never came to one.
+        match policy.first() {
+            Some(gate) if self.transitions.is_empty() && !self.contract.is_pruned() => Err(Failure {
+                expected: Some(gate),
+                found: Some("no phase transition".into()),
+                ..Failure::of(Reason::GatePolicyUnmet)
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Whether none of what a transition follows was pruned.

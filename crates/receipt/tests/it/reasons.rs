@@ -260,6 +260,24 @@ fn two_transitions(change: impl FnOnce(&mut Forge, usize)) -> Vec<u8> {
     forge.sign()
 }
 
+#[test]
+fn a_run_that_came_to_no_gate_does_not_meet_a_demand_for_gates() {
+    let mut gates = GatePolicy::default();
+    let keys = entry(|_| {});
+    let mut log = Log::new();
+    log.turn("T1", &[]);
+    log.end();
+    let bytes = log.receipt().bytes;
+    let check = |gates: &GatePolicy| verify(&bytes, &Options { keys: &keys, gates: Some(gates), ..Options::default() });
+    assert_eq!(check(&gates).verdict().reason(), None, "nothing is demanded");
+    gates.demand("VERIFY.exit", "review");
+    let report = check(&gates);
+    assert_eq!(report.verdict().reason(), Some(Reason::GatePolicyUnmet));
+    let failure = report.failure.unwrap();
+    assert_eq!(failure.expected.as_deref(), Some("VERIFY.exit/review"));
+    assert_eq!(failure.found.as_deref(), Some("no phase transition"));
+}
+
 /// What needs more than a file and keys: a demand on the key, on the gates, or a log.
 fn with_options() -> BTreeMap<Reason, Reason> {
     let bytes = full().receipt().bytes;

@@ -15,7 +15,8 @@ use crate::output;
 #[command(after_long_help = "\
 Examples:
   r1 ctl discover
-  curl --unix-socket \"$(r1 ctl discover --json | jq -r .sock_path)\" http://localhost/hecate/v1/runs")]
+  curl --unix-socket \"$(r1 ctl discover --json | jq -r .sock_path)\" \\
+      http://localhost/hecate/v1/runs")]
 pub(crate) struct Args {
     /// Print one JSON object
     #[arg(long)]

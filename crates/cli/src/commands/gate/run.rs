@@ -38,7 +38,8 @@ Examples:
   r1 gate run
   r1 gate run syntax secrets scope
   r1 gate run tests --accept 'test -f CHANGELOG.md'
-  r1 gate run --gates strict --base main --json | jq '.gates[] | select(.verdict != \"allow\")'")]
+  r1 gate run --gates strict --base main --json | \\
+      jq '.gates[] | select(.verdict != \"allow\")'")]
 pub(crate) struct Args {
     /// Only these [default: all of the preset]
     #[arg(value_name = "GATE")]

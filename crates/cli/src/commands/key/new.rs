@@ -23,7 +23,8 @@ Examples:
   r1 key new
   r1 key new --use attest
   r1 key new --use log --name example.org/r1
-  r1 key new --scope team --subject team:parser --not-after 2027-12-31T00:00:00Z")]
+  r1 key new --scope team --subject team:parser \\
+      --not-after 2027-12-31T00:00:00Z")]
 pub(crate) struct Args {
     /// What it signs
     #[arg(long, value_name = "USE", default_value = "receipt")]

@@ -21,7 +21,8 @@ Examples:
   r1 log show last
   r1 log show last --seq 7
   r1 log show run.cborseq --from 100 --to 120
-  r1 log show last --json | jq 'select(.type == \"tool.failed\") | .data.error'")]
+  r1 log show last --json | \\
+      jq 'select(.type == \"tool.failed\") | .data.error'")]
 pub(crate) struct Args {
     /// A run id (any unique prefix, or `last`) or a file
     #[arg(value_name = "RUN|FILE")]

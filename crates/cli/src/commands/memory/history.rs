@@ -18,7 +18,8 @@ use crate::render::time::date_time;
 #[command(after_long_help = "\
 Examples:
   r1 memory history name --tier L0
-  r1 memory history plan --tier L1 --run last --json | jq -r '.versions[].fingerprint'")]
+  r1 memory history plan --tier L1 --run last --json | \\
+      jq -r '.versions[].fingerprint'")]
 pub(crate) struct Args {
     /// The key; of L3 also an alias
     #[arg(value_name = "KEY")]

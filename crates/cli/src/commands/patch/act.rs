@@ -28,7 +28,7 @@ const REQUESTED: &str = "requested";
 #[command(after_long_help = "\
 Examples:
   r1 patch apply last art_01K0E8
-  r1 patch apply last art_01K0E8 --allow-offset   # the file has changed elsewhere")]
+  r1 patch apply last art_01K0E8 --allow-offset   # the file has changed")]
 pub(crate) struct Apply {
     #[command(flatten)]
     which: Which,
@@ -58,7 +58,7 @@ pub(crate) struct Reject {
 #[command(after_long_help = "\
 Examples:
   r1 patch revert last art_01K0E8
-  r1 patch revert last art_01K0E8 --reason \"breaks the build\" --allow-offset")]
+  r1 patch revert last art_01K0E8 --reason \"it breaks\" --allow-offset")]
 pub(crate) struct Revert {
     #[command(flatten)]
     which: Which,

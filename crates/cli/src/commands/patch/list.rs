@@ -20,7 +20,8 @@ use crate::render::text::visible;
 #[command(after_long_help = "\
 Examples:
   r1 patch list last
-  r1 patch list last --json | jq -r '.patches[] | select(.state == \"applied\") | .path'")]
+  r1 patch list last --json | \\
+      jq -r '.patches[] | select(.state == \"applied\") | .path'")]
 pub(crate) struct Args {
     /// Which run
     #[arg(value_name = "RUN")]

@@ -38,8 +38,8 @@ Examples:
   r1 receipt create last
   r1 receipt create 01K0E8 -o run.receipt.json --key kid:kPrK
   r1 receipt create last --withhold thought,tool      # names and edges only
-  r1 receipt create last --partial                    # of a run that still goes on
-  r1 receipt create last --export dsse,bundle         # for in-toto and Sigstore, see docs/receipts.md")]
+  r1 receipt create last --partial              # of a run that still goes on
+  r1 receipt create last --export dsse,bundle   # for in-toto and Sigstore")]
 pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
     run: String,

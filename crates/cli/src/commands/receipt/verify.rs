@@ -30,7 +30,7 @@ Exit codes: 0 valid, 1 invalid, 2 usage or I/O, 3 the key is unknown or does not
 Examples:
   r1 receipt verify run.receipt.json
   r1 receipt verify run.receipt.json --key alice.json --scope team
-  r1 receipt verify run.receipt.json --log run.cborseq    # is it of this very log?
+  r1 receipt verify run.receipt.json --log run.cborseq   # of this very log?
   r1 receipt verify run.receipt.json --gates strict --json | jq .reason")]
 pub(crate) struct Args {
     /// The receipt
