@@ -9,6 +9,9 @@ use crate::record::Record;
 use crate::side_record::SideRecord;
 use crate::v1;
 
+/// One item of nearly any depth: far deeper than Starling writes, and no deeper than memory should be spent on.
+const ITEM: Rules = Rules { max_depth: 1 << 20, ..Rules::WELL_FORMED };
+
 /// How every v1 event begins that Starling wrote: six keys, the first of them `ts`.
 const V1_START: &[u8] = b"\xa6\x62ts";
 
@@ -33,9 +36,9 @@ pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the first item of `bytes` ends; nothing is demanded but that it is well-formed.
+/// Where the first item of `bytes` ends; hardly anything is demanded but that it is well-formed.
 pub(super) fn end(bytes: &[u8]) -> Result<usize, Malformed> {
-    item_end(bytes, Rules::WELL_FORMED)
+    item_end(bytes, ITEM)
 }
 
 /// Reads exactly one item.
@@ -74,7 +77,7 @@ fn read_v2(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
 
 /// Reads a v1 event as leniently as Starling does. Whether Starling could write it is for a check to say.
 fn read_v1(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
-    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), Rules::WELL_FORMED);
+    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), ITEM);
     let v1::Envelope { record, canonical } = envelope.map_err(ExchangeProblem::Envelope)?;
     Ok(if canonical { Item::Event(record) } else { Item::Respelled(record) })
 }
@@ -83,7 +86,7 @@ fn read_v1(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
 /// has. Starling takes any map for an event, and passes over keys that it does not know.
 fn stands_beside_a_log(bytes: &[u8]) -> bool {
     let (mut is_record, mut is_event) = (false, false);
-    let walked = visit_map(bytes, Rules::WELL_FORMED, |key, _| {
+    let walked = visit_map(bytes, ITEM, |key, _| {
         is_record |= key == b"record";
         is_event |= [&b"payload"[..], b"prev_hash"].iter().any(|name| key.eq_ignore_ascii_case(name));
     });

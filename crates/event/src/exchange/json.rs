@@ -126,7 +126,6 @@ struct Keys {
     /// Beside the others, or in a Starling export.
     payload: Option<IgnoredAny>,
     cbor: Option<IgnoredAny>,
-    run_id: Option<IgnoredAny>,
     seq: Option<IgnoredAny>,
     prev_hash: Option<IgnoredAny>,
 }
@@ -134,9 +133,9 @@ struct Keys {
 impl Keys {
     /// Whether nothing shows that this ever was an item of a log.
     const fn are_foreign(&self) -> bool {
-        let Self { header, event, record, payload, cbor, run_id, seq, prev_hash } = self;
+        let Self { header, event, record, payload, cbor, seq, prev_hash } = self;
         let form = header.is_none() && event.is_none() && record.is_none();
-        form && payload.is_none() && cbor.is_none() && run_id.is_none() && seq.is_none() && prev_hash.is_none()
+        form && payload.is_none() && cbor.is_none() && seq.is_none() && prev_hash.is_none()
     }
 }
 

@@ -184,9 +184,9 @@ fn log_02_a_log_may_begin_with_any_spelling_of_an_event() {
     }
     // These say nothing, so only the name can tell; they are events nevertheless.
     let nothing = v1::Header { run_id: "", seq: 0, prev_hash: None, ts: 0, kind: 0 };
-    let nothing = Item::Respelled(Record { header: nothing.encode().into(), payload: None });
+    let nothing = [Item::Respelled(Record { header: nothing.encode().into(), payload: None })];
     for event in [&b"\xf6"[..], b"\xf7", b"\xa0", b"\xc6\xf6", b"\xd8\x40\xa0", b"\xa1\x01\x02"] {
-        assert_eq!(decode(Format::Cborseq, event, 9).unwrap(), [nothing.clone()], "{event:x?}");
+        assert_eq!(decode(Format::Cborseq, event, 9).unwrap(), nothing, "{event:x?}");
     }
 }
 
@@ -227,6 +227,8 @@ fn log_02_no_depth_keeps_an_event_from_being_judged() {
         assert_eq!(items, [Item::Event(record.clone())]);
         assert_eq!(v1::examine(&record).unwrap().hash().is_some(), depth == 65_535, "Starling writes no more levels");
     }
+    let err = decode(Format::Cborseq, &[0x81; 2 << 20], 1 << 20).unwrap_err();
+    assert_eq!((err.offset, err.to_string().contains("deeper than allowed")), (1 << 20, true), "{err}");
 }
 
 #[test]
