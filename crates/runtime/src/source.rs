@@ -1,6 +1,6 @@
 //! Logs wherever they are: in a store, in a file that R1 wrote, in one of Starling's.
 //!
-//! A [`LogFile`] is a file by its content; a [`Log`] is one run's log in it, readable from its
+//! A [`LogFile`] is a file by its content or name; a [`Log`] is one run's log in it, readable from its
 //! beginning as often as needed, a page at a time. Reading changes no byte of a foreign file.
 
 mod exchange_file;

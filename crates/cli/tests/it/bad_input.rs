@@ -51,6 +51,8 @@ fn a_foreign_database_is_refused_and_left_alone() {
     for args in [&["log", "validate", "photos.db"][..], &["runs", "--store", "photos.db"]] {
         sandbox.r1(args).fails(2, "is not an R1 store");
     }
+    let told = sandbox.r1(&["log", "validate", "photos.db"]).stderr;
+    assert!(told.contains("Starling's databases") && !told.contains("r1 log validate"), "{told}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
