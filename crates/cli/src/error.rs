@@ -20,6 +20,7 @@ use r1_runtime::world::NoRandomness;
 use r1_runtime::writer::WriterError;
 use r1_store::{LeaseError, OpenError, StoreError};
 
+pub(crate) use self::log::READABLE;
 use crate::exit::Exit;
 
 /// Why a command did not do what was asked.

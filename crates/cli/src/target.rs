@@ -6,10 +6,10 @@ use r1_event::RunId;
 use r1_runtime::location::{LocationError, Purpose, StoreLocation};
 use r1_runtime::resolve;
 use r1_runtime::source::{Log, LogFile, SourceError, StoredRun, open_file, open_file_to_check};
-use r1_store::{RunFilter, SharedStore};
+use r1_store::{OpenError, RunFilter, SharedStore};
 
 use crate::context::Context;
-use crate::error::CliError;
+use crate::error::{CliError, READABLE};
 
 /// Logs to look at, and the store they are in, if they are in one.
 pub(crate) struct Target {
@@ -35,10 +35,7 @@ impl Target {
     ) -> Result<Self, CliError> {
         let path = Path::new(if given == "-" { "/dev/stdin" } else { given });
         if path.exists() {
-            return match open_file(path)? {
-                LogFile::Logs(logs) => Ok(Self { logs, store: None }),
-                LogFile::Store(path) => Self::all(StoreLocation::Sqlite(path).open(Purpose::Inspect).await?).await,
-            };
+            return Self::of_file(open_file(path)?).await;
         }
         let no_file = |err: CliError| {
             let looks_like_a_path = given.contains(['/', '\\']) || path.extension().is_some();
@@ -52,6 +49,20 @@ impl Target {
         let run = resolve(&store, given).await.map_err(|err| no_file(err.into()))?;
         let log = StoredRun::open(store.clone(), run).await?;
         Ok(Self { logs: vec![Log::Stored(log)], store: Some(store) })
+    }
+
+    /// All logs of a file.
+    pub(crate) async fn of_file(file: LogFile) -> Result<Self, CliError> {
+        let path = match file {
+            LogFile::Logs(logs) => return Ok(Self { logs, store: None }),
+            LogFile::Store(path) => path,
+        };
+        match StoreLocation::Sqlite(path).open(Purpose::Inspect).await {
+            Ok(store) => Self::all(store).await,
+            // Whoever named this file did not mean a store in particular.
+            Err(err @ LocationError::Open(OpenError::Foreign { .. })) => Err(CliError::from(err).hint(READABLE)),
+            Err(err) => Err(err.into()),
+        }
     }
 
     /// Every run of a store, oldest first.

@@ -191,6 +191,9 @@ pub enum ExchangeProblem {
     /// A line that is none of ours and none that Starling exports.
     #[error("expected an event of R1 or of a Starling export: {0}")]
     Line(ReadLineError),
+    /// An object without a single key of any of them.
+    #[error("expected an event of R1 or of a Starling export, found an object that has none of their keys")]
+    Foreign,
     /// The bytes are no CBOR.
     #[error("{0}")]
     Cbor(Malformed),

@@ -16,6 +16,7 @@ pub mod merkle;
 pub mod ndjson;
 pub mod request;
 
+mod cause;
 mod envelope;
 mod examine;
 mod fields;

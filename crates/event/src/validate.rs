@@ -194,9 +194,9 @@ fn empty_verdict(options: &Options, ending: Ending) -> Verdict {
     let pruned = beside.iter().any(|record| matches!(record, SideRecord::Prune(_)));
     let message = if pruned { "all events of the log are gone" } else { "there are no events" };
     let no_events = Finding::new(Part::Integrity, "no_events", None, message);
-    // Nothing at all is known of an empty file: to Starling it is a log, and one that it refuses.
-    let unknown = beside.is_empty() && ending == Ending::Clean;
-    let version = standing.map_or(if unknown { Version::V1 } else { Version::V2 }, |standing| standing.version);
+    // Nothing at all is known of a file without an event: to Starling it is a log, and one that it refuses.
+    let unknown = if beside.is_empty() { Version::V1 } else { Version::V2 };
+    let version = standing.map_or(unknown, |standing| standing.version);
     let verdict = match version {
         Version::V1 => {
             let mut check = v1::LogCheck::new(options);

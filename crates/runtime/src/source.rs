@@ -1,6 +1,6 @@
 //! Logs wherever they are: in a store, in a file that R1 wrote, in one of Starling's.
 //!
-//! A [`LogFile`] is a file by its content; a [`Log`] is one run's log in it, readable from its
+//! A [`LogFile`] is a file by its content or name; a [`Log`] is one run's log in it, readable from its
 //! beginning as often as needed, a page at a time. Reading changes no byte of a foreign file.
 
 mod exchange_file;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use exchange_file::FileRun;
-use r1_event::exchange::{ExchangeError, FileKind, Format, SNIFF_LEN, sniff};
+use r1_event::exchange::{ExchangeError, ExchangeProblem, FileKind, Format, SNIFF_LEN, sniff};
 use r1_event::validate::{Findings, Standing};
 use r1_event::{Record, SideRecord};
 use r1_store::{SharedStore, StoreError};
@@ -86,7 +86,8 @@ impl Log {
     pub fn findings(&self) -> Findings {
         match self {
             Self::File(run) => run.findings().clone(),
-            Self::Stored(_) | Self::Starling(_) => Findings::default(),
+            Self::Starling(run) => run.findings(),
+            Self::Stored(_) => Findings::default(),
         }
     }
 
@@ -119,7 +120,7 @@ impl Log {
     }
 }
 
-/// Opens a file by its content.
+/// Opens a file by its content, or by its name where the content does not tell.
 pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
     let io_error = |source| SourceError::Io { path: path.to_owned(), source };
     if path.is_dir() {
@@ -131,28 +132,30 @@ pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
     }
     let mut start = Vec::with_capacity(SNIFF_LEN);
     File::open(path).and_then(|file| file.take(SNIFF_LEN as u64).read_to_end(&mut start)).map_err(io_error)?;
-    match sniff(&start) {
-        FileKind::Empty => Err(SourceError::Empty { path: path.to_owned() }),
-        FileKind::Unknown => Err(SourceError::Foreign { path: path.to_owned() }),
-        FileKind::Log(format) => {
-            exchange_file::runs(path, format).map(|runs| LogFile::Logs(runs.into_iter().map(Log::File).collect()))
-        }
-        FileKind::Sqlite => Ok(match starling::runs(path)? {
+    match (sniff(&start), Format::of_name(path)) {
+        (FileKind::Empty, _) => Err(SourceError::Empty { path: path.to_owned() }),
+        (FileKind::Sqlite, _) => Ok(match starling::runs(path)? {
             Some(runs) => LogFile::Logs(runs.into_iter().map(Log::Starling).collect()),
             None => LogFile::Store(path.to_owned()),
         }),
+        (FileKind::Log(format), _) | (FileKind::Unknown, Some(format)) => {
+            exchange_file::runs(path, format).map(|runs| LogFile::Logs(runs.into_iter().map(Log::File).collect()))
+        }
+        (FileKind::Unknown, None) => Err(SourceError::Foreign { path: path.to_owned() }),
     }
 }
 
-/// Opens a file by its content, to be checked: one without a single event, but named like a log, is a log
-/// that has none.
+/// Opens a file to be checked: one that is named like a log is a log, also if it has no events or not one that
+/// can be read. Only whole objects of some other JSON are none.
 pub fn open_file_to_check(path: &Path) -> Result<LogFile, SourceError> {
-    let format = || path.extension()?.to_str()?.parse::<Format>().ok();
-    match (open_file(path), format()) {
-        (Err(SourceError::Empty { .. }), Some(format)) => {
-            Ok(LogFile::Logs(vec![Log::File(FileRun::new(path, format, 0))]))
+    let Some(format) = Format::of_name(path) else { return open_file(path) };
+    let without_events = |damage| Ok(LogFile::Logs(vec![Log::File(FileRun::without_events(path, format, damage))]));
+    match open_file(path) {
+        Err(SourceError::Empty { .. }) => without_events(None),
+        Err(SourceError::NotALog { source, .. }) if source.problem != ExchangeProblem::Foreign => {
+            without_events(Some(source))
         }
-        (opened, _) => opened,
+        opened => opened,
     }
 }
 

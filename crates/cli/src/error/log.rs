@@ -13,10 +13,12 @@ use r1_runtime::source::SourceError;
 
 use super::{CliError, worded};
 
+/// What whoever names a file that holds no log wants to know.
+pub(crate) const READABLE: &str =
+    "r1 reads its own stores and exports, CBOR sequences, and Starling's databases and NDJSON exports";
+
 impl From<SourceError> for CliError {
     fn from(err: SourceError) -> Self {
-        const READABLE: &str =
-            "r1 reads its own stores and exports, CBOR sequences, and Starling's databases and NDJSON exports";
         let hint = match err {
             SourceError::Store(err) => return err.into(),
             SourceError::Directory { .. } => "name a file in it, or use it as a store with `--store`",

@@ -32,6 +32,9 @@ fn files_that_are_no_logs_are_named_as_such() {
     each_reader(&sandbox, "picture.png", "picture.png is no log that r1 knows");
     each_reader(&sandbox, "notes.txt", "notes.txt is no log that r1 knows");
     each_reader(&sandbox, "config.json", "config.json is no log that r1 can read");
+    let served = r#"{"schema_version":"1","event_id":"e","run_id":"r","sequence":0,"type":"run.queued","data":{}}"#;
+    fs::write(sandbox.path("served.ndjson"), served).unwrap();
+    each_reader(&sandbox, "served.ndjson", "served.ndjson is no log that r1 can read");
     each_reader(&sandbox, "directory", "directory is a directory");
     for reader in &READERS[..3] {
         sandbox.r1(&[reader, &["missing.cborseq"][..]].concat()).fails(2, "there is no file `missing.cborseq`");
@@ -48,6 +51,8 @@ fn a_foreign_database_is_refused_and_left_alone() {
     for args in [&["log", "validate", "photos.db"][..], &["runs", "--store", "photos.db"]] {
         sandbox.r1(args).fails(2, "is not an R1 store");
     }
+    let told = sandbox.r1(&["log", "validate", "photos.db"]).stderr;
+    assert!(told.contains("Starling's databases") && !told.contains("r1 log validate"), "{told}");
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 

@@ -179,6 +179,119 @@ fn log_02_an_envelope_that_starling_would_not_write_so_is_named() {
 }
 
 #[test]
+fn log_18_the_first_databases_of_starling_are_read_too() {
+    let sandbox = Sandbox::new();
+    database(&sandbox.path("old.db"), &[log(RUN)], false);
+    let db = Connection::open(sandbox.path("old.db")).unwrap();
+    db.execute_batch("ALTER TABLE eventlog_events RENAME TO events; DROP TABLE eventlog_schema_migrations").unwrap();
+    drop(db);
+    let report = sandbox.json(&["log", "validate", "old.db", "--json"]);
+    assert_eq!((&report["runs"][0]["run_id"], &report["runs"][0]["compat"]["ok"]), (&RUN.into(), &true.into()));
+    sandbox.ok(&["log", "import", "old.db"]);
+    assert!(sandbox.ok(&["log", "show", RUN]).contains("hello"));
+}
+
+#[test]
+fn log_02_a_row_that_was_tampered_with_is_named_and_no_other_run_suffers() {
+    let sandbox = Sandbox::new();
+    let other = "01K0E8N2AB4T7V2W5X8Y1Z3A6C";
+    let rejected = |message: &str| format!("eventlog: log failed validation: {message}");
+    let first = "event[0].Seq = 18446744073709551615, want 1";
+    for (change, code, message, finding, at) in [
+        // Starling takes eight bits of it.
+        ("kind = 268 WHERE seq = 3", 0, None, "kind_out_of_range", Some(3)),
+        ("seq = -1 WHERE seq = 1", 1, Some(rejected(first)), "first_seq", Some(u64::MAX)),
+        (
+            "seq = -9223372036854775808 WHERE seq = 1",
+            1,
+            Some(rejected("event[0].Seq = 9223372036854775808, want 1")),
+            "first_seq",
+            Some(1 << 63),
+        ),
+        ("kind = 'x' WHERE seq = 1", 1, Some(rejected("event[0].Seq = 2, want 1")), "event_unreadable", Some(1)),
+        (
+            "kind = 'x' WHERE seq = 2",
+            1,
+            Some(rejected("seq gap at index 1: want 2 got 3")),
+            "event_unreadable",
+            Some(2),
+        ),
+        (
+            "ts = 0.5 WHERE seq = 3",
+            1,
+            Some(rejected("last event kind UserMessageAppended is not terminal")),
+            "event_unreadable",
+            Some(3),
+        ),
+        ("seq = 'x' WHERE seq = 2", 1, Some(rejected("seq gap at index 1: want 2 got 3")), "event_unreadable", Some(3)),
+        (
+            "prev_hash = 5 WHERE seq = 2",
+            1,
+            Some(rejected("prev-hash mismatch at index 1")),
+            "prev_hash_mismatch",
+            Some(2),
+        ),
+    ] {
+        let path = sandbox.path("tampered.db");
+        let _ = fs::remove_file(&path);
+        database(&path, &[log(RUN), log(other)], false);
+        let db = Connection::open(&path).unwrap();
+        db.execute(&format!("UPDATE eventlog_events SET {change} AND run_id = ?1"), [RUN]).unwrap();
+        drop(db);
+        let report = sandbox.json_of(code, &["log", "validate", "tampered.db", "--json"]);
+        let runs = report["runs"].as_array().unwrap();
+        assert_eq!((&runs[0]["run_id"], &runs[1]["run_id"]), (&RUN.into(), &other.into()), "{change}");
+        assert_eq!(runs[1]["compat"]["ok"], true, "{change}");
+        assert_eq!(runs[0]["compat"]["message"].as_str(), message.as_deref(), "{change}");
+        let findings = runs[0]["structure"]["findings"].as_array().unwrap();
+        let named = |found: &&serde_json::Value| found["code"] == finding && found["seq"].as_u64() == at;
+        assert!(findings.iter().any(|found| named(&found)), "{change}: {findings:#?}");
+    }
+    let path = sandbox.path("nobody.db");
+    database(&path, &[log(RUN), log(other)], false);
+    let db = Connection::open(&path).unwrap();
+    db.execute("UPDATE eventlog_events SET run_id = x'ff' WHERE run_id = ?1", [RUN]).unwrap();
+    drop(db);
+    let report = sandbox.json_of(1, &["log", "validate", "nobody.db", "--json"]);
+    assert_eq!(report["runs"].as_array().unwrap().len(), 2, "{report}");
+}
+
+/// What `r1 log validate` says of a file with one run.
+fn judged(sandbox: &Sandbox, code: i32, name: &str, content: &[u8]) -> serde_json::Value {
+    fs::write(sandbox.path(name), content).unwrap();
+    let report = sandbox.json_of(code, &["log", "validate", name, "--json"]);
+    assert_eq!(report["runs"].as_array().unwrap().len(), 1, "{report}");
+    report["runs"][0].clone()
+}
+
+#[test]
+fn log_02_the_first_event_of_a_file_may_be_spelled_in_any_way_that_starling_reads() {
+    let sandbox = Sandbox::new();
+    let records = log(RUN);
+    let events: Vec<Vec<u8>> =
+        records.iter().map(|record| v1::splice(&record.header, record.payload.as_deref())).collect();
+    let (first, rest) = (&events[0], events[1..].concat());
+    let key = [&b"\xa6\x78\x02ts"[..], &first[4..]].concat();
+    for spelled in [
+        [&b"\xa7\x01\x02"[..], &first[1..]].concat(),
+        [&b"\xb8\x06"[..], &first[1..]].concat(),
+        [&b"\xc6"[..], first].concat(),
+        [&b"\xa7"[..], &first[1..], b"\x66record\x01"].concat(),
+        key,
+    ] {
+        let run = judged(&sandbox, 0, "odd.cborseq", &[&spelled[..], &rest].concat());
+        assert_eq!((&run["compat"]["ok"], &run["events"]), (&true.into(), &3.into()), "{spelled:x?}: {run}");
+    }
+    for nothing in [&b"\xa0"[..], b"\xf6", b"\xf7"] {
+        let run = judged(&sandbox, 1, "none.cborseq", &[nothing, first, &rest].concat());
+        assert_eq!(run["compat"]["message"], "eventlog: log failed validation: event[0] has empty RunID", "{run}");
+        let run = judged(&sandbox, 1, "none.cborseq", &[first, nothing, &rest].concat());
+        let message = format!("eventlog: log failed validation: RunID mismatch at index 1: \"\" vs \"{RUN}\"");
+        assert_eq!(run["compat"]["message"], message, "{run}");
+    }
+}
+
+#[test]
 fn log_18_a_starling_export_that_does_not_fit_its_hashes_says_that_it_may_be_the_rebuilding() {
     let sandbox = Sandbox::new();
     let lines: Vec<String> = log(RUN).iter().map(|record| v1::ndjson::write_line(record).unwrap()).collect();

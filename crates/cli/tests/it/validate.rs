@@ -127,3 +127,46 @@ fn a_closed_pipe_is_no_failure() {
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn log_06_damage_in_the_first_event_of_a_file_is_judged_like_damage_in_any_other() {
+    let sandbox = Sandbox::new();
+    for (format, name) in [
+        (Format::Cborseq, "run.cborseq"),
+        (Format::Ndjson, "run.ndjson"),
+        (Format::Ndjson, "run.jsonl"),
+        (Format::Json, "run.json"),
+    ] {
+        let file = sandbox.file(name, format, &finished(RUN));
+        let sound = fs::read(&file).unwrap();
+        // Where framing and keys are, and then some.
+        let bits = (0..24).chain((24..200).step_by(31)).flat_map(|at| [0, 3, 5, 7].map(|bit| (at, bit)));
+        let names: Vec<String> = bits
+            .map(|(at, bit)| {
+                let mut damaged = sound.clone();
+                damaged[at] ^= 1 << bit;
+                let name = format!("{at}-{bit}-{name}");
+                fs::write(sandbox.path(&name), damaged).unwrap();
+                name
+            })
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let report = sandbox.json_of(1, &[&["log", "validate", "--json"], &names[..]].concat());
+        assert_eq!(report["runs"].as_array().unwrap().len(), names.len());
+        let mut damaged = sound.clone();
+        damaged[if format == Format::Cborseq { 0 } else { 4 }] ^= 1;
+        fs::write(&file, damaged).unwrap();
+        let report = sandbox.json_of(1, &["log", "validate", name, "--json"]);
+        let run = &report["runs"][0];
+        assert_eq!((&run["events"], &run["integrity"]), (&0.into(), &"broken".into()), "{run}");
+        assert_eq!(run["structure"]["findings"][0]["code"], "unreadable", "{run}");
+        assert_eq!(run["compat"]["code"], "no_events", "{run}");
+        assert!(sandbox.r1(&["log", "validate", name]).stdout.contains("not even the first event"));
+        sandbox.r1(&["log", "show", name]).fails(2, "is no log that r1 can read");
+
+        fs::write(&file, &sound[..20]).unwrap();
+        let report = sandbox.json_of(1, &["log", "validate", name, "--json"]);
+        let run = &report["runs"][0];
+        assert_eq!((&run["state"], &run["compat"]["code"]), (&"truncated".into(), &"no_events".into()), "{run}");
+    }
+}

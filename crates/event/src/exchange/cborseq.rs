@@ -3,11 +3,14 @@
 use bytes::Bytes;
 
 use super::{ExchangeProblem, Item};
-use crate::cbor::scan::item_end;
+use crate::cbor::scan::{item_end, visit_map};
 use crate::cbor::{Malformed, Reader, Rules, write};
 use crate::record::Record;
 use crate::side_record::SideRecord;
 use crate::v1;
+
+/// One item of nearly any depth: far deeper than Starling writes, and no deeper than memory should be spent on.
+const ITEM: Rules = Rules { max_depth: 1 << 20, ..Rules::WELL_FORMED };
 
 /// How every v1 event begins that Starling wrote: six keys, the first of them `ts`.
 const V1_START: &[u8] = b"\xa6\x62ts";
@@ -33,20 +36,20 @@ pub(super) fn write(item: &Item, out: &mut Vec<u8>) {
     }
 }
 
-/// Where the first item of `bytes` ends; nothing is demanded but that it is well-formed.
+/// Where the first item of `bytes` ends; hardly anything is demanded but that it is well-formed.
 pub(super) fn end(bytes: &[u8]) -> Result<usize, Malformed> {
-    item_end(bytes, Rules::WELL_FORMED)
+    item_end(bytes, ITEM)
 }
 
 /// Reads exactly one item.
 pub(super) fn read(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
-    match bytes.first().map(|first| first >> 5) {
-        Some(4) => read_v2(bytes).map(Item::Event),
-        // Starling takes any map for an event, so a record beside the log is looked for first.
-        Some(5) if !bytes.starts_with(V1_START) && has_key(bytes, "record") => {
+    match bytes {
+        [0x80..=0x9f, ..] => read_v2(bytes).map(Item::Event),
+        [0xa0..=0xbf, ..] if !bytes.starts_with(V1_START) && stands_beside_a_log(bytes) => {
             SideRecord::decode(bytes).map(Item::Side).map_err(ExchangeProblem::Cbor)
         }
-        Some(5 | 6) => read_v1(bytes),
+        // A map, also behind tags, and nothing at all, which Starling takes for a map without keys.
+        [0xa0..=0xdf | write::NULL | write::UNDEFINED, ..] => read_v1(bytes),
         _ => Err(unexpected("an event or a record beside the log", bytes)),
     }
 }
@@ -72,30 +75,22 @@ fn read_v2(bytes: &[u8]) -> Result<Record, ExchangeProblem> {
     Ok(Record { header: Bytes::copy_from_slice(header), payload })
 }
 
-/// Reads a v1 event as leniently as Starling does.
+/// Reads a v1 event as leniently as Starling does. Whether Starling could write it is for a check to say.
 fn read_v1(bytes: &[u8]) -> Result<Item, ExchangeProblem> {
-    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), Rules::WRITABLE);
+    let envelope = v1::Envelope::decode(&Bytes::copy_from_slice(bytes), ITEM);
     let v1::Envelope { record, canonical } = envelope.map_err(ExchangeProblem::Envelope)?;
     Ok(if canonical { Item::Event(record) } else { Item::Respelled(record) })
 }
 
-/// Whether the map in `bytes` has this text key.
-fn has_key(bytes: &[u8], key: &str) -> bool {
-    let mut expected = Vec::with_capacity(key.len() + 1);
-    write::text(&mut expected, key);
-    let mut reader = Reader::new(bytes);
-    let Ok(head) = reader.head() else { return false };
-    let mut rest = &bytes[reader.position()..];
-    for _ in 0..head.argument {
-        if rest.starts_with(&expected) {
-            return true;
-        }
-        for _ in 0..2 {
-            let Ok(end) = end(rest) else { return false };
-            rest = &rest[end..];
-        }
-    }
-    false
+/// Whether the map in `bytes` is no event: it has the key `record`, and none that every event of a sound log
+/// has. Starling takes any map for an event, and passes over keys that it does not know.
+fn stands_beside_a_log(bytes: &[u8]) -> bool {
+    let (mut is_record, mut is_event) = (false, false);
+    let walked = visit_map(bytes, ITEM, |key, _| {
+        is_record |= key == b"record";
+        is_event |= [&b"payload"[..], b"prev_hash"].iter().any(|name| key.eq_ignore_ascii_case(name));
+    });
+    walked.is_ok() && is_record && !is_event
 }
 
 /// Says in CBOR's own words what stands where something else was expected.

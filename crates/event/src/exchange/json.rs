@@ -123,6 +123,20 @@ struct Keys {
     header: Option<IgnoredAny>,
     event: Option<IgnoredAny>,
     record: Option<IgnoredAny>,
+    /// Beside the others, or in a Starling export.
+    payload: Option<IgnoredAny>,
+    cbor: Option<IgnoredAny>,
+    seq: Option<IgnoredAny>,
+    prev_hash: Option<IgnoredAny>,
+}
+
+impl Keys {
+    /// Whether nothing shows that this ever was an item of a log.
+    const fn are_foreign(&self) -> bool {
+        let Self { header, event, record, payload, cbor, seq, prev_hash } = self;
+        let form = header.is_none() && event.is_none() && record.is_none();
+        form && payload.is_none() && cbor.is_none() && seq.is_none() && prev_hash.is_none()
+    }
 }
 
 #[derive(Deserialize)]
@@ -160,6 +174,8 @@ pub(super) fn read(text: &[u8]) -> Result<Item, ExchangeProblem> {
                 Err(ExchangeProblem::Json("`cbor` holds no record that stands beside a log".into()))
             }
         }
+    } else if keys.are_foreign() {
+        Err(ExchangeProblem::Foreign)
     } else {
         v1::ndjson::read_line(text).map(Item::Rebuilt).map_err(ExchangeProblem::Line)
     }

@@ -116,7 +116,10 @@ fn what_is_no_item_is_named_with_its_place() {
         "at byte 0: expected a payload, a byte string or null, found an integer"
     );
     assert_eq!(message(Format::Cborseq, b"\x9f"), "at byte 0: an item of indefinite length is not allowed at byte 0");
-    assert!(message(Format::Ndjson, b"{\"a\":1}").contains("expected an event of R1 or of a Starling export"));
+    assert!(message(Format::Ndjson, b"{\"a\":1}").contains("found an object that has none of their keys"));
+    assert!(
+        message(Format::Ndjson, b"{\"seq\":1}").contains("expected an event of R1 or of a Starling export: `kind`")
+    );
     assert_eq!(message(Format::Ndjson, b"\nx"), "at byte 1: expected `{`, found `x`");
     assert_eq!(message(Format::Json, b"[ ] {"), "at byte 4: expected nothing after the closing `]`, found `{`");
     assert!(message(Format::Ndjson, b"{\"header\":\"!\",\"payload\":null}").contains("`header` is not base64"));
@@ -167,9 +170,65 @@ fn the_kind_of_a_file_is_told_by_its_first_bytes() {
     assert_eq!(sniff(&encode(Format::Cborseq, &v1_items())), FileKind::Log(Format::Cborseq));
     assert_eq!(sniff(b"SQLite format 3\0..."), FileKind::Sqlite);
     assert_eq!(sniff(b""), FileKind::Empty);
-    for foreign in [&b"\x7fELF"[..], b"PK\x03\x04", b"hello", b"\x89PNG", b"%PDF-1.7", b"\x00"] {
+    for foreign in [&b"\x7fELF"[..], b"PK\x03\x04", b"hello", b"\x89PNG", b"%PDF-1.7", b"\x00", "\u{e4}h".as_bytes()] {
         assert_eq!(sniff(foreign), FileKind::Unknown, "{foreign:?}");
     }
+}
+
+#[test]
+fn log_02_a_log_may_begin_with_any_spelling_of_an_event() {
+    for start in
+        [&b"\xa7\x01\x02\x62ts"[..], b"\xb8\x06\x62ts", b"\xa6\x78\x02ts", b"\xa7\x20\x02", b"\xb9\x00\x06\x62ts"]
+    {
+        assert_eq!(sniff(start), FileKind::Log(Format::Cborseq), "{start:x?}");
+    }
+    // These say nothing, so only the name can tell; they are events nevertheless.
+    let nothing = v1::Header { run_id: "", seq: 0, prev_hash: None, ts: 0, kind: 0 };
+    let nothing = [Item::Respelled(Record { header: nothing.encode().into(), payload: None })];
+    for event in [&b"\xf6"[..], b"\xf7", b"\xa0", b"\xc6\xf6", b"\xd8\x40\xa0", b"\xa1\x01\x02"] {
+        assert_eq!(decode(Format::Cborseq, event, 9).unwrap(), nothing, "{event:x?}");
+    }
+}
+
+#[test]
+fn the_name_of_a_file_says_how_it_should_be_read() {
+    for (name, format) in [
+        ("a/run.cborseq", Some(Format::Cborseq)),
+        ("run.NDJSON", Some(Format::Ndjson)),
+        ("run.jsonl", Some(Format::Ndjson)),
+        ("run.json", Some(Format::Json)),
+        ("run.txt", None),
+        ("json", None),
+    ] {
+        assert_eq!(Format::of_name(name.as_ref()), format, "{name}");
+    }
+}
+
+#[test]
+fn log_02_an_event_stays_one_if_it_has_a_key_that_records_beside_a_log_have() {
+    let Item::Event(record) = v1_items().remove(0) else { panic!("an event") };
+    let written = v1::splice(&record.header, record.payload.as_deref());
+    for extra in [&b"\x66record\x01"[..], b"\x66record\x64seal"] {
+        let event = [&b"\xa7"[..], &written[1..], extra].concat();
+        assert_eq!(decode(Format::Cborseq, &event, 9).unwrap(), [Item::Respelled(record.clone())]);
+    }
+    let beside = decode(Format::Cborseq, b"\xa2\x63seq\x01\x66record\x64seal", 9).unwrap();
+    assert!(matches!(beside[..], [Item::Side(SideRecord::Other(_))]), "{beside:?}");
+}
+
+#[test]
+fn log_02_no_depth_keeps_an_event_from_being_judged() {
+    let header = v1::Header { run_id: "01K0", seq: 1, prev_hash: None, ts: 5, kind: 2 };
+    for depth in [65_535, 65_536] {
+        let payload = [vec![0x81; depth - 1], vec![0x80]].concat();
+        let record = Record { header: header.encode().into(), payload: Some(payload.into()) };
+        let written = v1::splice(&record.header, record.payload.as_deref());
+        let items = decode(Format::Cborseq, &written, 1 << 20).unwrap();
+        assert_eq!(items, [Item::Event(record.clone())]);
+        assert_eq!(v1::examine(&record).unwrap().hash().is_some(), depth == 65_535, "Starling writes no more levels");
+    }
+    let err = decode(Format::Cborseq, &[0x81; 2 << 20], 1 << 20).unwrap_err();
+    assert_eq!((err.offset, err.to_string().contains("deeper than allowed")), (1 << 20, true), "{err}");
 }
 
 #[test]

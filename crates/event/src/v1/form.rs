@@ -25,8 +25,15 @@ pub(super) fn notices(seq: u64, kind: u8, body: &Body, payload: &Bytes) -> Vec<F
                 notices.form(fields, payload);
             }
             notices.hash_sizes(fields);
-            if kind == 1 {
-                notices.run_started(fields);
+            match kind {
+                1 => notices.run_started(fields),
+                7 => notices.call_duration(fields),
+                8 => {
+                    notices.call_duration(fields);
+                    notices.word(fields, "call_error_type", "error_type", &["panic", "cancelled", "tool"]);
+                }
+                10 => notices.budget(fields),
+                _ => {}
             }
         }
         // Starling reads these itself and says so.
@@ -47,6 +54,16 @@ struct Notices {
 impl Notices {
     fn add(&mut self, code: &'static str, message: String) {
         self.found.push(Finding::new(Part::Notice, code, Some(self.seq), message));
+    }
+
+    fn add_with(
+        &mut self,
+        code: &'static str,
+        message: String,
+        expected: impl std::fmt::Display,
+        found: impl std::fmt::Display,
+    ) {
+        self.found.push(Finding::new(Part::Notice, code, Some(self.seq), message).with(expected, found));
     }
 
     fn unknown_kind(&mut self, body: &Body, payload: &[u8]) {
@@ -103,6 +120,34 @@ impl Notices {
         }
     }
 
+    fn call_duration(&mut self, fields: &Fields) {
+        let duration = fields.int("duration_ms");
+        if duration < 0 {
+            let message = "the call claims to have ended before it began".into();
+            self.add_with("call_duration", message, ">= 0", duration);
+        }
+    }
+
+    fn budget(&mut self, fields: &Fields) {
+        self.word(fields, "budget_limit", "limit", &["input_tokens", "output_tokens", "usd", "wall_clock"]);
+        self.word(fields, "budget_where", "where", &["pre_call", "mid_stream"]);
+        let (cap, actual) = (fields.float("cap"), fields.float("actual"));
+        // Whoever started the run may stop it by the clock before its own limit is reached.
+        if fields.text("limit") != b"wall_clock" && (actual < cap || actual.is_nan() || cap.is_nan()) {
+            let message = "the budget that is said to be exceeded is not".into();
+            self.add_with("budget_not_exceeded", message, format_args!(">= {cap}"), actual);
+        }
+    }
+
+    /// A key under which Starling writes one of a few words.
+    fn word(&mut self, fields: &Fields, code: &'static str, key: &str, words: &[&str]) {
+        let found = fields.text(key);
+        if !words.iter().any(|word| word.as_bytes() == found) {
+            let message = format!("Starling never writes this as `{key}` of {}", self.kind);
+            self.add_with(code, message, words.join(", "), String::from_utf8_lossy(found));
+        }
+    }
+
     /// RunStarted names hashes of what it holds itself.
     fn run_started(&mut self, fields: &Fields) {
         let params = fields.item("params").filter(|item| *item != [write::NULL]).unwrap_or_default();
@@ -117,15 +162,9 @@ impl Notices {
             let found = fields.bytes(key).filter(|hash| !hash.is_empty());
             if found != expected.as_ref().map(|hash| &hash.as_bytes()[..]) {
                 let shown = |hash: Option<&[u8]>| hash.map_or_else(|| "null".to_owned(), to_hex);
-                self.found.push(
-                    Finding::new(
-                        Part::Notice,
-                        "run_started_hash",
-                        Some(self.seq),
-                        format!("`{key}` is not the hash of what RunStarted holds"),
-                    )
-                    .with(shown(expected.as_ref().map(Digest::as_bytes).map(|bytes| &bytes[..])), shown(found)),
-                );
+                let expected = shown(expected.as_ref().map(Digest::as_bytes).map(|bytes| &bytes[..]));
+                let message = format!("`{key}` is not the hash of what RunStarted holds");
+                self.add_with("run_started_hash", message, expected, shown(found));
             }
         }
     }

@@ -15,16 +15,16 @@ const MAX_DEPTH: usize = 10_000;
 ///
 /// A stray `]` or `}` after the value ends the text, whatever follows it: Starling lets that pass.
 pub fn json_to_cbor(text: &[u8]) -> Result<Vec<u8>, JsonTextError> {
-    convert(text, NegativeZero::Dropped)
+    convert(text, Numbers::OfTools)
 }
 
-/// The same, but `-0` stays what Go wrote it for: a float.
-pub(super) fn json_to_cbor_keeping_sign(text: &[u8]) -> Result<Vec<u8>, JsonTextError> {
-    convert(text, NegativeZero::Kept)
+/// The same for what Go wrote as JSON itself: no number loses anything.
+pub(super) fn exported_json_to_cbor(text: &[u8]) -> Result<Vec<u8>, JsonTextError> {
+    convert(text, Numbers::OfGo)
 }
 
-fn convert(text: &[u8], negative_zero: NegativeZero) -> Result<Vec<u8>, JsonTextError> {
-    let mut parser = Parser { text, at: 0, negative_zero };
+fn convert(text: &[u8], numbers: Numbers) -> Result<Vec<u8>, JsonTextError> {
+    let mut parser = Parser { text, at: 0, numbers };
     let cbor = parser.document()?;
     parser.space();
     match parser.peek() {
@@ -117,19 +117,19 @@ impl Open {
     }
 }
 
-/// What becomes of the sign of `-0`.
+/// What becomes of numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum NegativeZero {
-    /// It is the integer 0.
-    Dropped,
-    /// It is the float.
-    Kept,
+enum Numbers {
+    /// Arguments and results as Starling keeps them: a signed integer of 64 bits, or a float.
+    OfTools,
+    /// Besides, what Go writes for its own values: an unsigned integer of 64 bits, and `-0`, which is a float.
+    OfGo,
 }
 
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
-    negative_zero: NegativeZero,
+    numbers: Numbers,
 }
 
 impl<'a> Parser<'a> {
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
             b't' => self.word(b"true").map(|()| write::bool(&mut out, true))?,
             b'f' => self.word(b"false").map(|()| write::bool(&mut out, false))?,
             b'n' => self.word(b"null").map(|()| write::null(&mut out))?,
-            b'-' | b'0'..=b'9' => number(self.number()?, self.negative_zero, &mut out),
+            b'-' | b'0'..=b'9' => number(self.number()?, self.numbers, &mut out),
             _ => return Err(JsonTextError::Unexpected { offset: start }),
         }
         Ok(Some(out))
@@ -367,11 +367,13 @@ fn push_lossy(out: &mut String, bytes: &[u8]) {
     }
 }
 
-fn number(text: &str, negative_zero: NegativeZero, out: &mut Vec<u8>) {
-    match text.parse::<i64>() {
-        Ok(0) if negative_zero == NegativeZero::Kept && text.starts_with('-') => write::float(out, -0.0),
-        Ok(n) => write::int(out, n),
-        // The grammar was checked: this parses, if need be to an infinity.
-        Err(_) => write::float(out, text.parse().unwrap_or(f64::NAN)),
+fn number(text: &str, numbers: Numbers, out: &mut Vec<u8>) {
+    // The grammar was checked: this parses, if need be to an infinity.
+    let float = || text.parse().unwrap_or(f64::NAN);
+    match (text.parse::<i64>(), text.parse::<u64>(), numbers) {
+        (Ok(0), _, Numbers::OfGo) if text.starts_with('-') => write::float(out, -0.0),
+        (Ok(n), _, _) => write::int(out, n),
+        (Err(_), Ok(n), Numbers::OfGo) => write::uint(out, n),
+        (Err(_), _, _) => write::float(out, float()),
     }
 }

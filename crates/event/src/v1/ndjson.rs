@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value as Json;
 
 use super::header::Header;
-use super::json_text::{JsonTextError, json_to_cbor_keeping_sign};
+use super::json_text::{JsonTextError, exported_json_to_cbor};
 use super::kind::KindName;
 use super::payload_json::{PayloadJsonError, payload_from_json, payload_to_json};
 use crate::cbor::{Malformed, Rules, Value};
@@ -28,7 +28,7 @@ pub fn write_line(record: &Record) -> Result<String, WriteLineError> {
 
 /// The event of one line.
 pub fn read_line(line: &[u8]) -> Result<Record, ReadLineError> {
-    let line = Value::decode(&json_to_cbor_keeping_sign(line)?, Rules::READABLE)?;
+    let line = Value::decode(&exported_json_to_cbor(line)?, Rules::READABLE)?;
     let field = |name| line.get(name).ok_or(ReadLineError::Field { name });
     let text = |name| field(name)?.as_text().ok_or(ReadLineError::Field { name });
     let kind_name = text("kind")?;

@@ -196,13 +196,15 @@ fn write_value(field: &'static Field, value: &Value, out: &mut Vec<u8>) -> Resul
     Ok(())
 }
 
-/// A whole number. What JSON text has beyond 64 bits with a sign came as a float.
-#[expect(clippy::cast_possible_truncation, reason = "whole, and saturating beyond any field's range")]
+/// A whole number.
+#[expect(clippy::cast_possible_truncation, reason = "whole, and small enough")]
 fn whole(value: &Value) -> Option<i128> {
+    /// From here on, a float may stand for its neighbours too.
+    const INEXACT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Uint(n) => Some((*n).into()),
         Value::Nint(n) => Some(-1 - i128::from(*n)),
-        Value::Float(value) if value.fract() == 0.0 => Some(*value as i128),
+        Value::Float(value) if value.fract() == 0.0 && value.abs() < INEXACT => Some(*value as i128),
         Value::Null => Some(0),
         _ => None,
     }

@@ -3,11 +3,12 @@
 
 use bytes::Bytes;
 
+use super::cause::{Causes, Open};
 use super::examine::Examined;
 use super::fields::Fields;
 use super::plan::Plan;
 use super::totals::Totals;
-use super::validate::{Report, is_terminal};
+use super::validate::{Report, is_terminal, text};
 
 /// Follows a log for the strict findings.
 #[derive(Debug, Default)]
@@ -16,6 +17,7 @@ pub(super) struct Strict {
     turn: Option<Bytes>,
     plan: Plan,
     totals: Totals,
+    causes: Causes,
     /// What the user message after a seam has to say.
     announced: Option<Bytes>,
 }
@@ -23,17 +25,23 @@ pub(super) struct Strict {
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     first: i64,
+    /// When the process began that the log ends with.
+    started: i64,
     last: i64,
 }
+
+/// Clocks are read a little apart.
+const CLOCK_SLACK_MS: i64 = 1000;
 
 impl Strict {
     /// `open_calls` is how many calls were open before this event.
     pub(super) fn observe(&mut self, event: &Examined, open_calls: u64, report: &mut Report<'_>) {
-        let first = self.clock.map_or(event.ts, |clock| clock.first);
-        self.time(event.ts, report);
+        self.time(event, report);
         self.announcement(event, report);
+        self.causes.next(event.kind, report);
         let Some(fields) = event.readable() else {
             self.totals.skip(event.kind);
+            self.causes.skip(event.kind);
             if event.kind == 15 {
                 self.turn = None;
                 self.plan.resume(open_calls);
@@ -49,45 +57,66 @@ impl Strict {
                 self.plan.check_done(report);
                 self.turn = Some(fields.text_bytes("turn_id"));
                 self.totals.turn();
+                self.causes.turn();
             }
             4 => self.reasoning(fields, report),
-            5 => {
-                self.turn = None;
-                self.plan.planned(fields);
-                self.totals.answer(fields, self.plan.is_done());
-            }
+            5 => self.answer(fields, report),
             6 => {
+                let attempt = fields.uint("attempt");
                 self.plan.schedule(fields, report);
-                self.totals.call(fields);
+                self.totals.call(attempt);
+                self.causes.call(attempt);
             }
             7 | 8 => {
                 let failed = event.kind == 8;
                 self.plan.outcome(fields, failed);
-                self.totals.outcome(fields, failed);
+                self.causes.outcome(fields, failed);
             }
-            10 => {
-                self.turn = None;
-                self.totals.budget();
-            }
+            10 => self.budget(fields, report),
             15 => self.seam(fields, open_calls, report),
             kind if is_terminal(kind) => {
                 if kind == 12 {
                     self.plan.check_done(report);
+                    self.totals.check(fields, report);
                 }
-                self.totals.check(kind, fields, self.turn.is_some(), event.ts.saturating_sub(first), report);
+                self.causes.check(kind, fields, Open { turn: self.turn.is_some(), calls: open_calls }, report);
+                self.duration(fields, report);
             }
             // The other kinds stand for themselves.
             _ => {}
         }
     }
 
-    fn time(&mut self, ts: i64, report: &mut Report<'_>) {
-        let clock = self.clock.get_or_insert(Clock { first: ts, last: ts });
+    fn time(&mut self, event: &Examined, report: &mut Report<'_>) {
+        let ts = event.ts;
+        let clock = self.clock.get_or_insert(Clock { first: ts, started: ts, last: ts });
         if ts < clock.last {
             let message = "the event claims to be older than the one before it".into();
             report.notice_with("time_backwards", message, format_args!(">= {}", clock.last), ts);
         }
         clock.last = ts;
+        if event.kind == 15 {
+            clock.started = ts.max(clock.first);
+        }
+    }
+
+    /// A run is timed by the process that ends it, and not with the clock that dates its events: the two agree but for a
+    /// moment, and for what the clocks drift.
+    fn duration(&self, terminal: &Fields, report: &mut Report<'_>) {
+        let Some(Clock { first, started, last }) = self.clock else { return };
+        let since = |start: i64| last.saturating_sub(start) / 1_000_000;
+        let longest = since(first).max(0) + CLOCK_SLACK_MS;
+        let shortest = since(started) - CLOCK_SLACK_MS.max(since(started) / 10);
+        let duration = terminal.int("duration_ms");
+        let message = if duration < shortest.max(0) {
+            "the run claims to have taken less time than its events"
+        } else if duration > longest {
+            "the run claims to have taken longer than its events"
+        } else {
+            return;
+        };
+        let expected = format_args!("{}..={longest}", shortest.max(0));
+        report.notice_with("terminal_duration", message.into(), expected, duration);
     }
 
     /// A seam's extra message is the next event.
@@ -103,6 +132,25 @@ impl Strict {
         if self.turn.as_deref() != Some(fields.text("turn_id")) {
             report.notice("reasoning_outside_turn", "the reasoning does not belong to the open turn".into());
         }
+    }
+
+    fn answer(&mut self, fields: &Fields, report: &mut Report<'_>) {
+        // Starling itself misses the turn of an answer that names one.
+        if self.turn.take().is_none() && fields.text("turn_id").is_empty() {
+            report.notice("answer_outside_turn", "the answer belongs to no turn".into());
+        }
+        self.plan.planned(fields);
+        self.totals.answer(fields);
+        self.causes.answer(self.plan.is_done());
+    }
+
+    fn budget(&mut self, fields: &Fields, report: &mut Report<'_>) {
+        let turn = fields.text("turn_id");
+        if self.turn.take().is_none() && !turn.is_empty() {
+            let message = format!("the budget was exceeded in turn {}, which is not open", text(turn));
+            report.notice("budget_outside_turn", message);
+        }
+        self.causes.budget();
     }
 
     fn seam(&mut self, fields: &Fields, open_calls: u64, report: &mut Report<'_>) {
@@ -122,7 +170,7 @@ impl Strict {
         }
         self.turn = None;
         self.plan.resume(open_calls);
-        self.totals.seam();
+        self.causes.seam();
         self.announced = Some(fields.text_bytes("extra_message")).filter(|message| !message.is_empty());
     }
 }

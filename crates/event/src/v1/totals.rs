@@ -1,4 +1,4 @@
-//! What a terminal event claims, against what the log shows.
+//! What RunCompleted sums up, against what the log shows.
 
 use bytes::Bytes;
 
@@ -15,27 +15,9 @@ pub(super) struct Totals {
     output_tokens: i64,
     cost_usd: f64,
     last_text: Option<Bytes>,
-    over_budget: bool,
-    call_failed: bool,
-    /// What happened last that could end a run.
-    last: Cause,
     /// Whether an event that counts could not be read.
     incomplete: bool,
 }
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Cause {
-    #[default]
-    None,
-    /// An answer that asks for no calls.
-    Answer,
-    Budget,
-    /// A call failed for good.
-    Failure,
-}
-
-/// Clocks are read a little apart.
-const CLOCK_SLACK_MS: i64 = 1000;
 
 impl Totals {
     /// An event that cannot be read.
@@ -45,55 +27,22 @@ impl Totals {
 
     pub(super) const fn turn(&mut self) {
         self.turns += 1;
-        self.last = Cause::None;
     }
 
-    pub(super) fn answer(&mut self, message: &Fields, is_final: bool) {
+    pub(super) fn answer(&mut self, message: &Fields) {
         self.input_tokens = self.input_tokens.wrapping_add(message.int("input_tokens"));
         self.output_tokens = self.output_tokens.wrapping_add(message.int("output_tokens"));
         self.cost_usd += message.float("cost_usd");
         self.last_text = Some(message.text_bytes("text"));
-        self.last = if is_final { Cause::Answer } else { Cause::None };
     }
 
-    pub(super) fn call(&mut self, fields: &Fields) {
+    pub(super) fn call(&mut self, attempt: u64) {
         self.calls += 1;
-        self.first_attempts += u64::from(fields.uint("attempt") == 1);
-        self.last = Cause::None;
+        self.first_attempts += u64::from(attempt == 1);
     }
 
-    pub(super) fn outcome(&mut self, fields: &Fields, failed: bool) {
-        self.call_failed |= failed;
-        self.last = if failed && fields.bool("final") { Cause::Failure } else { Cause::None };
-    }
-
-    pub(super) const fn budget(&mut self) {
-        self.over_budget = true;
-        self.last = Cause::Budget;
-    }
-
-    pub(super) const fn seam(&mut self) {
-        self.last = Cause::None;
-    }
-
-    /// Compares the terminal event with the log before it; `span` is how many nanoseconds that took.
-    pub(super) fn check(&self, kind: u8, fields: &Fields, turn_open: bool, span: i64, report: &mut Report<'_>) {
-        match kind {
-            12 => self.completed(fields, report),
-            13 => self.failed(fields, turn_open, report),
-            _ => self.cancelled(fields, turn_open, report),
-        }
-        let (longest, duration) = (span / 1_000_000 + CLOCK_SLACK_MS, fields.int("duration_ms"));
-        if !(0..=longest.max(CLOCK_SLACK_MS)).contains(&duration) {
-            let message = "the run claims to have taken longer than its events".into();
-            report.notice_with("terminal_duration", message, format_args!("0..={longest}"), duration);
-        }
-    }
-
-    fn completed(&self, fields: &Fields, report: &mut Report<'_>) {
-        if matches!(self.last, Cause::Budget | Cause::Failure) {
-            report.notice("terminal_cause", "the run claims success right after it failed".into());
-        }
+    /// Compares what RunCompleted sums up with the log before it.
+    pub(super) fn check(&self, fields: &Fields, report: &mut Report<'_>) {
         let text = fields.text("final_text");
         if self.last_text.as_ref().is_some_and(|last| text != &last[..]) {
             report.notice("terminal_final_text", "`final_text` is not the last answer in the log".into());
@@ -123,45 +72,6 @@ impl Totals {
             total("terminal_cost", "total_cost_usd", self.cost_usd, cost, report);
         }
     }
-
-    fn failed(&self, fields: &Fields, turn_open: bool, report: &mut Report<'_>) {
-        let error_type = fields.text("error_type");
-        if self.last == Cause::Answer {
-            report.notice("terminal_cause", "the run claims to have failed right after its final answer".into());
-        }
-        let (explained, open_turn_explained) = match error_type {
-            b"budget" => (self.over_budget, true),
-            b"tool" => (self.call_failed, false),
-            b"provider" | b"internal" => (true, true),
-            b"max_turns" => (true, false),
-            _ => {
-                let found = String::from_utf8_lossy(error_type);
-                let expected = "budget, max_turns, tool, provider or internal";
-                report.notice_with("terminal_error_type", "no such class of failure".into(), expected, found);
-                (true, false)
-            }
-        };
-        if !explained {
-            let error_type = String::from_utf8_lossy(error_type);
-            report.notice("terminal_cause", format!("nothing in the log explains a failure of type {error_type}"));
-        }
-        if turn_open && !open_turn_explained {
-            turn_left_open(report);
-        }
-    }
-
-    fn cancelled(&self, fields: &Fields, turn_open: bool, report: &mut Report<'_>) {
-        if self.last == Cause::Answer {
-            report.notice("terminal_cause", "the run claims to have been stopped right after its final answer".into());
-        }
-        if turn_open && !matches!(fields.text("reason"), b"context_canceled" | b"deadline_exceeded") {
-            turn_left_open(report);
-        }
-    }
-}
-
-fn turn_left_open(report: &mut Report<'_>) {
-    report.notice("turn_left_open", "the run ended inside a turn, and its stated cause does not explain why".into());
 }
 
 fn total(

@@ -1,9 +1,10 @@
 //! JSON in and out of v1 payloads.
 
-use r1_event::Record;
 use r1_event::cbor::Rules;
 use r1_event::id::{from_hex, to_hex};
+use r1_event::payload::{BudgetExceeded, RunResumed};
 use r1_event::v1::{self, Envelope, Header};
+use r1_event::{Payload, Record};
 
 use crate::v1_fixtures::{hex, load, text};
 
@@ -88,6 +89,37 @@ fn log_18_an_export_of_what_starling_wrote_gives_back_every_byte() {
             let line = v1::ndjson::write_line(&record).unwrap();
             assert_eq!(v1::ndjson::read_line(line.as_bytes()).unwrap(), record, "{line}");
         }
+    }
+}
+
+#[test]
+fn log_18_no_number_of_an_export_is_rounded() {
+    for n in [0, 1 << 53, (1 << 53) + 1, (1 << 63) - 1, 1 << 63, (1 << 63) + 1, u64::MAX] {
+        let seam = RunResumed { at_seq: n, ..Default::default() };
+        let header = Header { run_id: "r", seq: n, prev_hash: None, ts: i64::MIN, kind: 15 };
+        let payload = Some(Payload::RunResumed(seam).encode());
+        let record = Record { header: header.encode().into(), payload };
+        let line = v1::ndjson::write_line(&record).unwrap();
+        assert!(line.contains(&format!(r#""at_seq":{n}"#)) && line.contains(&format!(r#""seq":{n},"#)), "{line}");
+        assert_eq!(v1::ndjson::read_line(line.as_bytes()).unwrap(), record, "{line}");
+    }
+    // A whole float looks like an integer, and is still a float.
+    for actual in [1e15, 9.3e18, 1.8e19, 1e20, -0.0, f64::from_bits(0x43f0_0000_0000_0000)] {
+        let budget = BudgetExceeded { actual, ..Default::default() };
+        let header = Header { run_id: "r", seq: 1, prev_hash: None, ts: 1, kind: 10 };
+        let payload = Some(Payload::BudgetExceeded(budget).encode());
+        let record = Record { header: header.encode().into(), payload };
+        let line = v1::ndjson::write_line(&record).unwrap();
+        assert_eq!(v1::ndjson::read_line(line.as_bytes()).unwrap(), record, "{line}");
+    }
+    for n in ["18446744073709551616", "9.3e18", "-1"] {
+        let line = format!(
+            r#"{{"run_id":"r","seq":1,"ts":0,"kind":"RunResumed","prev_hash":null,"payload":{{"at_seq":{n},"reissue_tools":false,"pending_calls":0}}}}"#
+        );
+        assert_eq!(
+            v1::ndjson::read_line(line.as_bytes()).unwrap_err().to_string(),
+            "`at_seq` does not hold what it should"
+        );
     }
 }
 

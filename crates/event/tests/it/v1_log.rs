@@ -4,8 +4,8 @@ use bytes::Bytes;
 use r1_event::cbor::Rules;
 use r1_event::finding::{Part, State};
 use r1_event::payload::{
-    AssistantMessageCompleted, PlannedToolUse, RunCompleted, RunFailed, RunResumed, ToolCallCompleted,
-    ToolCallScheduled, TurnStarted, UserMessageAppended,
+    AssistantMessageCompleted, BudgetExceeded, PlannedToolUse, RunCancelled, RunCompleted, RunFailed, RunResumed,
+    ToolCallCompleted, ToolCallFailed, ToolCallScheduled, TurnStarted, UserMessageAppended,
 };
 use r1_event::v1::{self, Envelope, Outcome, Validator};
 use r1_event::{Batch, Chain, Finding, Payload, Record, UnixNanos, Version};
@@ -218,6 +218,158 @@ fn log_02_a_forged_call_or_terminal_is_named() {
         }
     });
     assert_eq!(failed, ["terminal_cause", "terminal_cause"]);
+}
+
+/// A log of these payloads, dated as told; a terminal event gets its root. Starling accepts it.
+fn notices_on(events: impl IntoIterator<Item = (i64, Payload)>) -> Vec<&'static str> {
+    let mut batch = Batch::new(&Chain::empty("r".parse().unwrap(), Version::V1));
+    batch.push_v1(UnixNanos(0), Payload::RunStarted(Box::default())).unwrap();
+    for (ts, payload) in events {
+        batch.push_v1(UnixNanos(ts), payload).unwrap();
+    }
+    let (outcome, findings) = validate(batch.records());
+    assert_eq!(outcome.compat.rejection, None);
+    notices(&findings)
+}
+
+fn at_once(payloads: impl IntoIterator<Item = Payload>) -> Vec<&'static str> {
+    notices_on(payloads.into_iter().map(|payload| (0, payload)))
+}
+
+fn turn(id: &str) -> Payload {
+    Payload::TurnStarted(TurnStarted { turn_id: id.into(), ..Default::default() })
+}
+
+fn answer(turn: &str, calls: &[&str]) -> Payload {
+    let plan = |id: &&str| PlannedToolUse { call_id: (*id).into(), tool: "t".into(), ..Default::default() };
+    Payload::AssistantMessageCompleted(Box::new(AssistantMessageCompleted {
+        turn_id: turn.into(),
+        tool_uses: (!calls.is_empty()).then(|| calls.iter().map(plan).collect()),
+        raw_response_hash: Some(Bytes::from_static(&[7; 32])),
+        ..Default::default()
+    }))
+}
+
+fn call(id: &str) -> Payload {
+    let (call_id, turn_id, tool) = (id.into(), "T".into(), "t".into());
+    Payload::ToolCallScheduled(ToolCallScheduled { call_id, turn_id, tool, attempt: 1, ..Default::default() })
+}
+
+fn call_failed(id: &str, error: &str) -> ToolCallFailed {
+    let (call_id, error, error_type) = (id.into(), error.into(), "tool".into());
+    ToolCallFailed { call_id, error, error_type, attempt: 1, r#final: true, ..Default::default() }
+}
+
+fn over_budget(turn: &str) -> BudgetExceeded {
+    let (limit, r#where, turn_id) = ("usd".into(), "mid_stream".into(), turn.into());
+    BudgetExceeded { limit, r#where, turn_id, cap: 1.0, actual: 1.5, ..Default::default() }
+}
+
+fn run_failed(error_type: &str, error: &str) -> Payload {
+    Payload::RunFailed(RunFailed { error_type: error_type.into(), error: error.into(), ..Default::default() })
+}
+
+fn run_completed(turn_count: u32) -> Payload {
+    Payload::RunCompleted(RunCompleted { turn_count, ..Default::default() })
+}
+
+const NONE: [&str; 0] = [];
+
+#[test]
+fn log_02_an_answer_or_a_budget_outside_of_any_turn_is_named() {
+    assert_eq!(at_once([turn("T"), answer("T", &[]), run_completed(1)]), NONE);
+    assert_eq!(at_once([answer("", &[]), run_completed(0)]), ["answer_outside_turn"]);
+    let exceeded = |turn| Payload::BudgetExceeded(over_budget(turn));
+    assert_eq!(at_once([turn("T"), exceeded("T"), run_failed("budget", "x")]), NONE);
+    assert_eq!(at_once([exceeded(""), run_failed("budget", "x")]), NONE);
+    assert_eq!(at_once([exceeded("T"), run_failed("budget", "x")]), ["budget_outside_turn"]);
+}
+
+#[test]
+fn log_02_a_run_that_ignores_its_budget_is_named() {
+    let exceeded = || Payload::BudgetExceeded(over_budget(""));
+    assert_eq!(at_once([exceeded(), turn("T"), answer("T", &[]), run_completed(1)]), ["budget_ignored"]);
+    assert_eq!(at_once([exceeded(), run_completed(0)]), ["terminal_cause"]);
+    assert_eq!(at_once([exceeded(), run_failed("internal", "x")]), ["terminal_cause"]);
+    let stopped = Payload::RunCancelled(RunCancelled { reason: "context_canceled".into(), ..Default::default() });
+    assert_eq!(at_once([exceeded(), stopped]), ["terminal_cause"]);
+    let resumed = Payload::RunResumed(RunResumed { at_seq: 2, ..Default::default() });
+    assert_eq!(at_once([exceeded(), resumed, turn("T"), answer("T", &[]), run_completed(1)]), NONE);
+    assert_eq!(at_once([exceeded(), turn("T"), run_failed("budget", "x")]), ["budget_ignored", "terminal_cause"]);
+}
+
+#[test]
+fn log_02_words_and_numbers_that_starling_never_writes_are_named() {
+    let exceeded = |change: fn(&mut BudgetExceeded)| {
+        let mut budget = over_budget("");
+        change(&mut budget);
+        at_once([Payload::BudgetExceeded(budget), run_failed("budget", "x")])
+    };
+    assert_eq!(exceeded(|budget| budget.limit = "patience".into()), ["budget_limit"]);
+    assert_eq!(exceeded(|budget| budget.r#where = "post_call".into()), ["budget_where"]);
+    assert_eq!(exceeded(|budget| budget.actual = 0.5), ["budget_not_exceeded"]);
+    assert_eq!(exceeded(|budget| budget.actual = budget.cap), NONE);
+    let by_the_clock = |budget: &mut BudgetExceeded| (budget.limit, budget.actual) = ("wall_clock".into(), 0.5);
+    assert_eq!(exceeded(by_the_clock), NONE);
+
+    let failed = |change: fn(&mut ToolCallFailed)| {
+        let mut outcome = call_failed("c", "no");
+        change(&mut outcome);
+        let outcome = Payload::ToolCallFailed(outcome);
+        at_once([turn("T"), answer("T", &["c"]), call("c"), outcome, run_failed("tool", "t: no")])
+    };
+    assert_eq!(failed(|_| {}), NONE);
+    assert_eq!(failed(|outcome| outcome.error_type = "timeout".into()), ["call_error_type"]);
+    assert_eq!(failed(|outcome| outcome.duration_ms = -1), ["call_duration"]);
+}
+
+#[test]
+fn log_02_a_failure_that_does_not_name_the_call_that_failed_is_named() {
+    let ends = |outcomes: &[Payload], end: Payload| {
+        let begin = [turn("T"), answer("T", &["a", "b"]), call("a"), call("b")];
+        at_once(begin.into_iter().chain(outcomes.iter().cloned()).chain([end]))
+    };
+    let failed = |id, error| Payload::ToolCallFailed(call_failed(id, error));
+    let done = |id: &str| {
+        Payload::ToolCallCompleted(ToolCallCompleted { call_id: id.into(), attempt: 1, ..Default::default() })
+    };
+    for outcomes in [[failed("a", "no host"), done("b")], [done("a"), failed("b", "no host")]] {
+        assert_eq!(ends(&outcomes, run_failed("tool", "tool t: no host")), NONE);
+        assert_eq!(ends(&outcomes, run_failed("tool", "refused")), ["terminal_error"]);
+        assert_eq!(ends(&outcomes, run_failed("provider", "refused")), ["terminal_error", "terminal_cause"]);
+        assert_eq!(ends(&outcomes, run_failed("internal", "tool t: no host")), ["terminal_cause"]);
+        assert_eq!(ends(&outcomes, run_failed("budget", "tool t: no host")), NONE, "of an agent inside the tool");
+    }
+    // Of two calls the one without an outcome may be what the run failed for.
+    assert_eq!(ends(&[failed("a", "no host")], run_failed("tool", "encode result")), ["call_left_open"]);
+    assert_eq!(ends(&[done("a")], run_failed("tool", "encode result")), ["call_left_open"]);
+    assert_eq!(ends(&[done("a"), done("b")], run_failed("tool", "x")), ["terminal_cause"]);
+}
+
+#[test]
+fn log_02_a_terminal_event_dated_apart_from_its_duration_is_named() {
+    const SECOND: i64 = 1_000_000_000;
+    let lasted = |ts, ms| {
+        let end = RunCompleted { turn_count: 1, duration_ms: ms, ..Default::default() };
+        notices_on([(0, turn("T")), (0, answer("T", &[])), (ts, Payload::RunCompleted(end))])
+    };
+    assert_eq!(lasted(11 * 86_400 * SECOND, 0), ["terminal_duration"]);
+    assert_eq!(lasted(3 * SECOND, 1_500), ["terminal_duration"]);
+    assert_eq!(lasted(SECOND, -1), ["terminal_duration"]);
+    // Reading the log again for its root takes time, too.
+    for (ts, ms) in [(SECOND, 0), (3 * SECOND, 2_000), (100 * SECOND, 90_000), (SECOND / 2, 1_400)] {
+        assert_eq!(lasted(ts, ms), NONE, "{ts} {ms}");
+    }
+    // Whoever resumes a run times only what he did himself.
+    let resumed = |ms| {
+        let end = RunCompleted { turn_count: 1, duration_ms: ms, ..Default::default() };
+        let seam = Payload::RunResumed(RunResumed { at_seq: 1, ..Default::default() });
+        let (day, later) = (86_400 * SECOND, 86_410 * SECOND);
+        notices_on([(day, seam), (day, turn("T")), (later, answer("T", &[])), (later, Payload::RunCompleted(end))])
+    };
+    assert_eq!(resumed(10_000), NONE);
+    assert_eq!(resumed(86_410_000), NONE);
+    assert_eq!(resumed(100), ["terminal_duration"]);
 }
 
 #[test]

@@ -95,7 +95,10 @@ fn check_events(log: &Log, options: Options, threads: usize, progress: &Progress
     }
     let mut verdict = validator.finish();
     let place = verdict.pruned_through.map_or(0, Seq::get) + verdict.events + 1;
-    let message = format!("what follows event {} in the file cannot be read: {damage}", place - 1);
+    let message = match place - 1 {
+        0 => format!("not even the first event in the file can be read: {damage}"),
+        before => format!("what follows event {before} in the file cannot be read: {damage}"),
+    };
     verdict.integrity = Integrity::Broken;
     // In its place: only what is said of the log as a whole stands behind it.
     let at = verdict.findings.partition_point(|finding| finding.seq.is_some_and(|seq| seq <= place));

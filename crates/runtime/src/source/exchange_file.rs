@@ -74,8 +74,13 @@ pub(super) fn runs(path: &Path, format: Format) -> Result<Vec<FileRun>, SourceEr
 }
 
 impl FileRun {
+    /// The log of a file in which no event can be read, or none is.
+    pub(super) fn without_events(path: &Path, format: Format, damage: Option<ExchangeError>) -> Self {
+        Self { damage, ..Self::new(path, format, 0) }
+    }
+
     /// A log without items so far.
-    pub(super) fn new(path: &Path, format: Format, offset: u64) -> Self {
+    fn new(path: &Path, format: Format, offset: u64) -> Self {
         Self {
             path: path.to_owned(),
             format,
@@ -171,7 +176,8 @@ impl FileRun {
             Item::Side(record) => self.side_records.push(record),
             Item::Event(record) | Item::Respelled(record) | Item::Rebuilt(record) => {
                 if self.run_id.is_none() {
-                    self.run_id = view::place(&record).map(|place| place.run_id);
+                    // An event of no run tells nothing of what belongs together.
+                    self.run_id = view::place(&record).map(|place| place.run_id).filter(|run| !run.is_empty());
                 }
             }
         }

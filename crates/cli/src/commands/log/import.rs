@@ -2,8 +2,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use r1_runtime::control::import;
-use r1_runtime::location::{Purpose, StoreLocation};
-use r1_runtime::source::{LogFile, Progress, open_file};
+use r1_runtime::location::Purpose;
+use r1_runtime::source::{Progress, open_file};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -50,11 +50,7 @@ struct RunReport {
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let mut targets = Vec::new();
     for file in &args.files {
-        let target = match open_file(file)? {
-            LogFile::Logs(logs) => Target { logs, store: None },
-            LogFile::Store(path) => Target::all(StoreLocation::Sqlite(path).open(Purpose::Inspect).await?).await?,
-        };
-        targets.push(target.only(args.run.as_deref())?);
+        targets.push(Target::of_file(open_file(file)?).await?.only(args.run.as_deref())?);
     }
     let store = context.open_store(Purpose::Create).await?;
     let keyring = context.keyring()?;
