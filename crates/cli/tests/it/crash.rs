@@ -100,6 +100,20 @@ fn a_demo_killed_while_the_model_speaks_is_finished_by_resume() {
 }
 
 #[test]
+fn a_run_whose_worker_is_gone_is_not_called_running() {
+    let mut demo = Demo::start();
+    demo.kill_at("assistant.text_delta", 3);
+    let status = || {
+        let runs: Value = serde_json::from_str(&demo.sandbox.ok(&["runs", "--json"])).unwrap();
+        runs["runs"][0]["status"].clone()
+    };
+    assert_eq!(status(), "running", "its lease has not run out");
+    let store = rusqlite::Connection::open(demo.sandbox.home().join("r1.db")).unwrap();
+    store.execute("UPDATE leases SET until = 1", []).unwrap();
+    assert_eq!(status(), "queued");
+}
+
+#[test]
 fn a_demo_killed_when_a_program_has_begun_is_finished_by_resume_and_the_program_is_not_run_twice() {
     let mut demo = Demo::start();
     demo.kill_at("tool.shell.command", 1);

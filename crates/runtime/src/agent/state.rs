@@ -229,6 +229,17 @@ impl RunState {
         }
     }
 
+    /// The status when nobody holds the run: whoever worked on it is gone, and its log cannot know. A task waits for
+    /// the next worker then, a session for its person.
+    #[must_use]
+    pub fn status_unheld(&self) -> RunStatus {
+        match self.status() {
+            RunStatus::Running | RunStatus::AwaitingApproval if self.spec.interactive => RunStatus::Paused,
+            RunStatus::Running | RunStatus::AwaitingApproval => RunStatus::Queued,
+            status => status,
+        }
+    }
+
     /// Whether a session has nothing to do.
     #[must_use]
     pub fn is_idle(&self) -> bool {
