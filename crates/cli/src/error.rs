@@ -179,7 +179,9 @@ impl From<StoreError> for CliError {
         let hint = match &err {
             StoreError::NoRun { .. } => Some("list the runs with `r1 runs`"),
             StoreError::NoEvent { .. } => Some("see its events with `r1 log show RUN`"),
-            StoreError::Damaged { .. } => Some("find out more with `r1 log validate RUN`"),
+            StoreError::Damaged { .. } => {
+                Some("see what is wrong with `r1 log validate RUN`; what can be read, `r1 log export RUN` saves")
+            }
             StoreError::Backend { .. } => Some("see `r1 doctor`"),
             StoreError::Refused { .. }
             | StoreError::UnfitDocument { .. }

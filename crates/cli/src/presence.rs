@@ -35,7 +35,7 @@ impl Presence {
     /// Tells of the work on a run, and keeps the nodes of its receipt in the project if that wants them. Where
     /// that cannot be, nobody is told: the run is not worth less for it.
     pub(crate) async fn of_run(context: &Context, store: &SharedStore, run: &RunId) -> Option<Self> {
-        let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?;
+        let records = store.read(run, Seq::FIRST, PageLimit::ONE).await.ok()?.records;
         let first = records.first()?;
         let facts = RunFacts::of_first(first, None)?;
         let Ok(Payload::RunStarted(started)) = Payload::decode(Kind::RunStarted, first.payload.as_ref()?) else {

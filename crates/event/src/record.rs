@@ -105,6 +105,14 @@ impl Record {
         }
     }
 
+    /// Whether the payload is the one that the header names: not if it is gone, and not if the header is damaged. Of a
+    /// v1 event the chain alone tells.
+    #[must_use]
+    pub fn has_its_payload(&self) -> bool {
+        let (Ok(header), Some(payload)) = (self.header(), &self.payload) else { return false };
+        header.payload_size == payload.len() as u64 && header.payload_hash == Digest::blake3(payload)
+    }
+
     /// How many bytes the record keeps in memory.
     #[must_use]
     pub fn size(&self) -> usize {

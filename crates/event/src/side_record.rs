@@ -24,6 +24,8 @@ pub enum SideRecord {
     Checkpoint(Seal),
     /// Written by a newer R1: kept as it is.
     Other(Value),
+    /// Bytes that are no record any more, as they were found.
+    Damaged(Vec<u8>),
 }
 
 /// What projections need of a run when its first event can no longer be read.
@@ -109,6 +111,7 @@ impl SideRecord {
             Self::Prune(prune) => Some(prune.run_id.as_str()),
             Self::Seal(seal) | Self::Checkpoint(seal) => Some(seal.statement.run_id.as_str()),
             Self::Other(value) => value.get("run_id").and_then(Value::as_text),
+            Self::Damaged(_) => None,
         }
     }
 
@@ -121,6 +124,7 @@ impl SideRecord {
             Self::Seal(_) => "seal",
             Self::Checkpoint(_) => "checkpoint",
             Self::Other(value) => value.get("record").and_then(Value::as_text).unwrap_or(""),
+            Self::Damaged(_) => "",
         }
     }
 
@@ -130,6 +134,7 @@ impl SideRecord {
         let mut map = Fields(vec![("record", Value::text(self.name()))]);
         match self {
             Self::Other(value) => return value.encode(),
+            Self::Damaged(bytes) => return bytes.clone(),
             Self::Seal(seal) | Self::Checkpoint(seal) => {
                 let Seal { statement: Statement { run_id, size, root, head }, key_id, signature } = seal;
                 map.put("run_id", Value::text(run_id.as_str()));
@@ -161,6 +166,13 @@ impl SideRecord {
             Self::Prune(prune) => prune.put(&mut map),
         }
         Value::object(map.0).encode()
+    }
+
+    /// Reads what was kept as a side record; [`Self::Damaged`] if it is none any more. For whoever keeps records, and
+    /// must not withhold the log and the other ones for the sake of one.
+    #[must_use]
+    pub fn restore(bytes: &[u8]) -> Self {
+        Self::decode(bytes).unwrap_or_else(|_| Self::Damaged(bytes.to_vec()))
     }
 
     /// Reads a side record. A map with an unknown `record`, or with a known one that lacks what it

@@ -36,7 +36,7 @@ mod vouchers;
 
 use std::collections::HashMap;
 
-pub use self::erasures::Redaction;
+pub use self::erasures::{Elsewhere, Redaction};
 use self::facts::Examined;
 pub use self::findings::Findings;
 pub use self::standing::Standing;
@@ -54,8 +54,8 @@ pub struct Options {
     pub side_records: Vec<SideRecord>,
     /// Keys that seals and checkpoints are checked with, and whether they count.
     pub keys: Vec<SealKey>,
-    /// `redaction.applied` events of other runs that erase records of this one name.
-    pub redactions: HashMap<(String, u64), Redaction>,
+    /// What stands where erase records of this run point to in other runs; nothing of runs that nobody has.
+    pub redactions: HashMap<(String, u64), Elsewhere>,
     /// What whoever keeps the log says of it, as it was before the first event was read.
     pub standing: Option<Standing>,
     /// What came up already while the log was read.

@@ -15,12 +15,20 @@ pub fn problems(records: &[Record], side_records: &[SideRecord]) -> Vec<String> 
         .iter()
         .filter_map(|record| match record {
             SideRecord::Erase(erase) => Some(erase),
-            SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+            SideRecord::Prune(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => None,
         })
         .collect();
     let prune = side_records.iter().find_map(|record| match record {
         SideRecord::Prune(prune) => Some(prune),
-        SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+        SideRecord::Erase(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
     });
     let erased = |seq: u64| erasures.iter().copied().find(|erase| erase.seq.get() == seq);
     let facts = match (prune, records.first()) {

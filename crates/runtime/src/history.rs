@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use r1_event::{Payload, Record, RunId, Seq, Version};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{PageLimit, Pages, SharedStore, StoreError};
 
 use crate::agent::{FoldError, RunState};
 
@@ -46,7 +46,7 @@ pub async fn load_at(store: &SharedStore, run: &RunId, last: Seq) -> Result<RunS
 
 /// Where a run says that it worked. Pruned runs and those of Starling do not tell.
 pub async fn workspace(store: &SharedStore, run: &RunId) -> Result<Option<PathBuf>, StoreError> {
-    let records = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let records = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     let first = records.first().and_then(|record| RunState::read(record).ok());
     let Some((_, Payload::RunStarted(started))) = first else { return Ok(None) };
     let workspace = started.workspace.as_ref().map(r1_protocol::json::from_raw).unwrap_or_default();
@@ -64,16 +64,13 @@ fn load_until<'a>(
             return Err(HistoryError::TooDeep { run: run.clone() });
         }
         let mut state: Option<RunState> = None;
-        let mut next = Seq::FIRST;
-        loop {
-            let page = store.read(run, next, PageLimit::BULK).await?;
-            let ended = page.is_empty();
+        let mut pages = Pages::of_all(&**store, run);
+        while let Some(page) = pages.next().await? {
             for record in page {
                 let (place, payload) = read(run, &record)?;
                 if last.is_some_and(|last| place.seq > last) {
                     return state.ok_or_else(|| StoreError::NoRun { run: run.clone() }.into());
                 }
-                next = place.seq.next();
                 match &mut state {
                     Some(state) => state.apply(place, &payload),
                     None => {
@@ -89,10 +86,8 @@ fn load_until<'a>(
                     }
                 }
             }
-            if ended {
-                return state.ok_or_else(|| StoreError::NoRun { run: run.clone() }.into());
-            }
         }
+        state.ok_or_else(|| StoreError::NoRun { run: run.clone() }.into())
     })
 }
 

@@ -12,7 +12,7 @@ mod rules;
 mod v1;
 
 use r1_event::{Payload, Record, RunId, Seq, Version};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{PageLimit, Pages, SharedStore, StoreError};
 
 pub use difference::{Difference, differences};
 
@@ -100,23 +100,15 @@ pub async fn replay(
     run: &RunId,
     tools: impl Fn(&RunState) -> Toolset,
 ) -> Result<Report, ReplayError> {
-    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     if first.first().and_then(Record::version) == Some(Version::V1) {
         return replay_v1(store, run).await;
     }
     let mut replayer: Option<Replayer> = None;
-    let mut next = Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return match replayer {
-                Some(replayer) => Ok(replayer.report),
-                None => Err(StoreError::NoRun { run: run.clone() }.into()),
-            };
-        }
+    let mut pages = Pages::of_all(&**store, run);
+    while let Some(page) = pages.next().await? {
         for record in page {
             let (place, payload) = RunState::read(&record)?;
-            next = place.seq.next();
             let Some(replayer) = &mut replayer else {
                 let mut state = RunState::begin(place, run.clone(), &payload)?;
                 if let Some(origin) = &state.origin {
@@ -133,24 +125,24 @@ pub async fn replay(
             }
         }
     }
+    match replayer {
+        Some(replayer) => Ok(replayer.report),
+        None => Err(StoreError::NoRun { run: run.clone() }.into()),
+    }
 }
 
 async fn replay_v1(store: &SharedStore, run: &RunId) -> Result<Report, ReplayError> {
     let mut replayer = v1::Replayer::default();
-    let mut next = Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Ok(replayer.report);
-        }
+    let mut pages = Pages::of_all(&**store, run);
+    while let Some(page) = pages.next().await? {
         for record in page {
-            next = next.next();
             replayer.take(&record)?;
             if replayer.report.divergence.is_some() {
                 return Ok(replayer.report);
             }
         }
     }
+    Ok(replayer.report)
 }
 
 /// A replay under way, for whoever has the events in another way than from a store.

@@ -46,7 +46,7 @@ async fn last(store: &SharedStore) -> Result<Option<RunId>, StoreError> {
         let page = store.list(RunFilter { after, limit: 20, ..RunFilter::default() }).await?;
         let ended = page.runs.is_empty();
         for run in page.runs {
-            let first = store.read(&run.run_id, Seq::FIRST, PageLimit::ONE).await?;
+            let first = store.read(&run.run_id, Seq::FIRST, PageLimit::ONE).await?.records;
             let kind = first.first().and_then(run_started).and_then(|started| started.run_kind);
             if kind.as_deref() != Some(OPERATOR) {
                 return Ok(Some(run.run_id));

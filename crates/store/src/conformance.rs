@@ -12,6 +12,7 @@ mod blob;
 mod chain;
 mod close;
 mod command;
+mod damage;
 mod document;
 mod erase;
 mod feed;
@@ -34,6 +35,7 @@ pub use self::blob::*;
 pub use self::chain::*;
 pub use self::close::*;
 pub use self::command::*;
+pub use self::damage::*;
 pub use self::document::*;
 pub use self::erase::*;
 pub use self::feed::*;
@@ -55,6 +57,10 @@ pub trait Fixture: Send + Sync {
 
     /// Changes a stored blob behind the store's back; false where nothing can reach it.
     fn damage_blob(&self, hash: Digest) -> BoxFuture<'_, bool>;
+
+    /// Changes the tables behind the store's back, by a statement that names them after an `@`; false where there
+    /// are none.
+    fn damage<'a>(&'a self, statement: &'a str) -> BoxFuture<'a, bool>;
 }
 
 /// Makes a test of every case for the fixture that the expression gives; it may `.await`.
@@ -80,6 +86,8 @@ macro_rules! store_conformance {
             a_page_holds_one_event_however_small_its_limit,
             a_page_stops_at_its_byte_limit,
             reading_what_is_not_there_is_empty,
+            a_damaged_log_is_read_row_by_row_to_its_end,
+            a_damaged_side_record_hides_neither_log_nor_other_records,
             the_feed_has_every_event_once_in_run_order,
             a_feed_cursor_goes_on_across_openings,
             the_end_of_the_feed_is_behind_what_is_committed_and_before_what_is_not,

@@ -5,6 +5,7 @@
 //! - [`Document`]: small things beside the logs.
 //! - [`Command`]: a message to whoever holds a run's lease.
 //! - [`MemoryStore`], [`SqliteStore`]: two that keep it, within a process and in a file.
+//! - [`Pages`]: the way through a log as it is; it always gets on.
 //! - [`tail()`] and [`tail_feed`]: history, then live, without gap or duplicate.
 //! - [`BlobStore`]: content too large for an event.
 //!
@@ -20,6 +21,7 @@ pub mod error;
 pub mod feed;
 pub mod lease;
 pub mod memory;
+mod page;
 pub mod postgres;
 mod rules;
 pub mod run;
@@ -35,6 +37,7 @@ pub use error::{AppendError, BlobError, CommandError, LeaseError, OpenError, Sto
 pub use feed::{FeedCursor, FeedItem, FeedPage, InvalidCursor};
 pub use lease::{Acquired, FencingToken, Lease};
 pub use memory::MemoryStore;
+pub use page::{LogPage, Pages};
 pub use postgres::{PostgresOptions, PostgresStore};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};

@@ -15,7 +15,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{self, BoxFuture};
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 
 use self::blobs::MemoryBlobs;
 use self::shelf::Shelf;
@@ -25,6 +25,7 @@ use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
+use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, Renewals, Store, StoreFacts};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
@@ -122,8 +123,8 @@ impl Store for MemoryStore {
         self.with(|shelf| Ok(shelf.run(run).map(|log| log.chain.clone())))
     }
 
-    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
-        self.with(|shelf| Ok(shelf.run(run).map_or_else(Vec::new, |log| log.page(from, limit))))
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>> {
+        self.with(|shelf| Ok(shelf.run(run).map_or_else(|| LogPage::empty(from), |log| log.page(from, limit))))
     }
 
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>> {

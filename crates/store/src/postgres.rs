@@ -32,7 +32,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 pub use options::PostgresOptions;
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 use tokio::task::JoinSet;
 
 use self::append::Request;
@@ -48,6 +48,7 @@ use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
+use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, Renewals, Store, StoreFacts};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
@@ -163,7 +164,7 @@ impl Store for PostgresStore {
         Box::pin(async move { self.db.chain(&run).await })
     }
 
-    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>> {
         let run = run.clone();
         Box::pin(async move { self.db.read(&run, from, limit).await })
     }

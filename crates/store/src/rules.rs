@@ -163,6 +163,7 @@ pub(crate) fn check_side_record(run: &RunId, record: &SideRecord) -> Result<(), 
     match record {
         SideRecord::Erase(_) => return Err(refused(run, "an erase record comes into being by erasing")),
         SideRecord::Prune(_) => return Err(refused(run, "a prune record comes into being by pruning")),
+        SideRecord::Damaged(_) => return Err(refused(run, "what is to be kept beside it cannot be read")),
         SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
     }
     match record.run_id() {
@@ -175,9 +176,11 @@ pub(crate) fn check_side_record(run: &RunId, record: &SideRecord) -> Result<(), 
 pub(crate) fn side_record_key(record: &SideRecord, encoded: &[u8]) -> String {
     match record {
         SideRecord::Erase(erase) => format!("erase {}", erase.seq),
-        SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {
-            Digest::blake3(encoded).to_string()
-        }
+        SideRecord::Prune(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => Digest::blake3(encoded).to_string(),
     }
 }
 

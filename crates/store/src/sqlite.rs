@@ -31,7 +31,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 use rusqlite::TransactionBehavior;
 
 use self::blobs::SqliteBlobs;
@@ -48,6 +48,7 @@ use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, OpenError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
+use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, Renewals, Store, StoreFacts};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
@@ -225,7 +226,7 @@ impl Store for SqliteStore {
         self.reading(move |db| read::chain(db, &run))
     }
 
-    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>> {
         let run = run.clone();
         self.reading(move |db| read::page(db, &run, from, limit))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 
 use crate::blob::BlobStore;
 use crate::command::Command;
@@ -13,6 +13,7 @@ use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
+use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
@@ -45,8 +46,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Up to `limit` events from `from` on. Empty at the end of the log and for an unknown run.
     ///
-    /// Begins at the first event that is still there if `from` was pruned.
-    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>>;
+    /// Begins at the first event that is still there if `from` was pruned. What is stored is handed out in the
+    /// order of its rows, whatever its headers say; at [`Seq::MAX`] nothing is read, so that reading on always ends.
+    /// Whoever reads on does so by [`Pages`](crate::Pages), or where the page says.
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>>;
 
     /// Events of all runs in the order in which they became visible.
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
@@ -112,7 +115,8 @@ pub trait Store: Send + Sync + 'static {
     /// Wakes when a command may have been left for a run. Watch first, then read what is pending.
     fn watch_commands(&self, run: &RunId) -> CommandWatch;
 
-    /// What is kept beside a run's log, in the order in which it was added.
+    /// What is kept beside a run's log, in the order in which it was added; a record that was damaged among it, as
+    /// [`SideRecord::Damaged`].
     fn side_records(&self, run: &RunId) -> BoxFuture<'_, Result<Vec<SideRecord>, StoreError>>;
 
     /// Keeps a seal, a checkpoint or an unknown record beside a run's log; the same record twice is kept once.

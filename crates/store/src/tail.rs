@@ -28,26 +28,33 @@ pub fn tail(store: SharedStore, run: RunId, from: Seq) -> impl Stream<Item = Res
 struct Tail {
     store: SharedStore,
     run: RunId,
+    /// Where the next page begins.
     next: Seq,
     watch: HeadWatch,
-    page: VecDeque<(Seq, bool, Record)>,
+    page: VecDeque<Record>,
     ended: bool,
 }
 
 impl Tail {
     async fn next(&mut self) -> Option<Result<Record, StoreError>> {
         loop {
-            if let Some((seq, terminal, record)) = self.page.pop_front() {
-                self.next = seq.next();
-                self.ended = terminal;
-                return Some(Ok(record));
-            }
             if self.ended {
                 return None;
             }
-            match self.read().await {
-                Ok(()) if !self.page.is_empty() => {}
-                Ok(()) => match self.is_over().await {
+            if let Some(record) = self.page.pop_front() {
+                let Some(place) = crate::place(&record) else {
+                    let reason = format!("a header before seq {} cannot be read", self.next);
+                    return self.fail(StoreError::Damaged { run: self.run.clone(), reason });
+                };
+                self.ended = place.kind.is_terminal();
+                return Some(Ok(record));
+            }
+            match self.store.read(&self.run, self.next, PageLimit::default()).await {
+                Ok(page) if !page.records.is_empty() => {
+                    self.next = page.next();
+                    self.page = page.records.into();
+                }
+                Ok(_) => match self.is_over().await {
                     Ok(false) if self.watch.grown(self.next).await => {}
                     Ok(_) => return None,
                     Err(err) => return self.fail(err),
@@ -55,17 +62,6 @@ impl Tail {
                 Err(err) => return self.fail(err),
             }
         }
-    }
-
-    async fn read(&mut self) -> Result<(), StoreError> {
-        for record in self.store.read(&self.run, self.next, PageLimit::default()).await? {
-            let place = crate::place(&record).ok_or_else(|| StoreError::Damaged {
-                run: self.run.clone(),
-                reason: format!("the header after seq {} cannot be read", self.next),
-            })?;
-            self.page.push_back((place.seq, place.kind.is_terminal(), record));
-        }
-        Ok(())
     }
 
     /// Whether a tail that starts behind the terminal event would wait for ever.

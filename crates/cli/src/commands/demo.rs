@@ -23,7 +23,7 @@ use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::replay::replay;
 use r1_runtime::sandbox::SandboxMode;
 use r1_runtime::source::Progress;
-use r1_store::{PageLimit, SharedStore};
+use r1_store::{Pages, SharedStore};
 
 use self::tamper::Tampering;
 use crate::ask::{self, Attendance};
@@ -334,14 +334,10 @@ impl Show<'_> {
 
     async fn copy(&self) -> Result<(Vec<Record>, Vec<SideRecord>), CliError> {
         let store = Arc::clone(self.store());
-        let (mut records, mut next) = (Vec::new(), Seq::FIRST);
-        loop {
-            let page = store.read(self.run, next, PageLimit::default()).await?;
-            if page.is_empty() {
-                return Ok((records, store.side_records(self.run).await?));
-            }
-            page.iter().for_each(|_| next = next.next());
+        let (mut records, mut pages) = (Vec::new(), Pages::of_all(&*store, self.run));
+        while let Some(page) = pages.next().await? {
             records.extend(page);
         }
+        Ok((records, store.side_records(self.run).await?))
     }
 }

@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     }
     let (store, run) = stored_run(context, &args.run, Purpose::Read).await?;
     let side_records = store.side_records(&run).await?;
-    let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?.records;
     let viewer = Viewer::new(first.first(), &side_records);
     let mut events = pin!(r1_store::tail(store, run, from));
     let mut position = args.from;

@@ -64,6 +64,7 @@ impl From<ProveError> for CliError {
             err @ (ProveError::Tree(_) | ProveError::Short { .. }) => {
                 worded(err).hint("see how many events there are with `r1 runs`")
             }
+            err @ ProveError::Unsound(_) => worded(err).failed().hint("see what is wrong with `r1 log validate RUN`"),
             err @ ProveError::Pruned => worded(err).hint("events that are still there can be proved"),
         }
     }
@@ -92,6 +93,10 @@ impl From<CheckpointError> for CliError {
     fn from(err: CheckpointError) -> Self {
         match err {
             CheckpointError::Store(err) => err.into(),
+            CheckpointError::Source(err) => err.into(),
+            err @ CheckpointError::Corrupt(_) => {
+                worded(err).failed().hint("see what is wrong with `r1 log validate RUN`")
+            }
             err @ CheckpointError::Empty { .. } => worded(err),
         }
     }
@@ -119,6 +124,9 @@ impl From<RedactError> for CliError {
             RedactError::Randomness(err) => err.into(),
             RedactError::Store(err) => err.into(),
             RedactError::Source(err) => err.into(),
+            err @ RedactError::Tampered { .. } => {
+                worded(err).failed().hint("see what is wrong with `r1 log validate RUN`")
+            }
             err @ (RedactError::Protected { .. } | RedactError::V1 { .. } | RedactError::Nothing { .. }) => worded(err),
         }
     }

@@ -29,6 +29,7 @@ mod signing;
 mod starling;
 mod stoke;
 mod support;
+mod tampering;
 mod terminal;
 mod validate;
 mod wizard;

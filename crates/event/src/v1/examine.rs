@@ -12,6 +12,7 @@ use super::table::Table;
 use crate::cbor::{self, Malformed, Rules};
 use crate::finding::Finding;
 use crate::id::{Digest, UnixNanos};
+use crate::kind::Kind;
 use crate::record::Record;
 
 /// One event, hashed and read. Nothing in it depends on another event, so events can be examined on
@@ -49,6 +50,11 @@ impl Examined {
     /// Its place, as it says.
     pub(crate) const fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// What it says that it is.
+    pub(crate) fn kind(&self) -> Kind {
+        Kind::from_number(self.kind.into())
     }
 
     pub(super) fn run_id(&self) -> &[u8] {

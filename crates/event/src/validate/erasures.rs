@@ -8,7 +8,16 @@ use crate::kind::Kind;
 use crate::projection;
 use crate::side_record::{Erase, EventRef, may_be_erased};
 
-/// A `redaction.applied` event of another run, looked up by the caller.
+/// What stands in the place of another run that an erase record names, looked up by the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// A `redaction.applied` event whose payload is the one that its header names.
+    Redaction(Redaction),
+    /// Something else, or nothing: the run is there, and does not say so.
+    Nothing,
+}
+
+/// A `redaction.applied` event of another run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redaction {
     /// Hash of the event.
@@ -88,7 +97,7 @@ impl Erasures {
         &self,
         run_id: &str,
         has_ended: bool,
-        known: &HashMap<(String, u64), Redaction>,
+        known: &HashMap<(String, u64), Elsewhere>,
         findings: &mut Vec<Finding>,
     ) {
         for (redaction, erased) in &self.waiting {
@@ -103,9 +112,9 @@ impl Erasures {
                 continue;
             }
             match known.get(&(operator_run.to_string(), seq.get())) {
-                Some(found)
+                Some(Elsewhere::Redaction(found))
                     if found.hash == *hash && found.run_id == run_id && found.sequences.contains(&(erased - 1)) => {}
-                Some(_) => {
+                Some(Elsewhere::Redaction(_) | Elsewhere::Nothing) => {
                     findings.push(unowned(*erased, &format!("event {seq} of run {operator_run} does not say so")))
                 }
                 None => {

@@ -1,11 +1,14 @@
 //! A v1 log in order: Starling's verdict, what Starling does not see, and what someone signed.
 
 use super::findings::Findings;
+use super::standing::Told;
 use super::vouchers::{Extent, Vouchers};
 use super::{Ending, Options};
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
 use crate::id::Digest;
+use crate::kind::Kind;
 use crate::merkle::{Blake3, Frontier, TreeHash as _};
+use crate::record::Version;
 use crate::side_record::SideRecord;
 use crate::v1::{Examined, NotV1, Outcome, Validator};
 
@@ -18,6 +21,8 @@ pub(super) struct LogCheck {
     last: u64,
     /// The first seq that was left out.
     first_missing: Option<u64>,
+    /// How the run ended.
+    terminal: Option<Kind>,
     /// Over every event by its hash: what seals and checkpoints of a v1 log name. Not kept if there are none.
     tree: Option<Frontier<Blake3>>,
     vouchers: Vouchers,
@@ -31,6 +36,7 @@ impl LogCheck {
             size: 0,
             last: 0,
             first_missing: None,
+            terminal: None,
             tree: None,
             vouchers: Vouchers::default(),
             findings: options.findings.clone(),
@@ -47,6 +53,10 @@ impl LogCheck {
                         format!("a `{}` record stands beside a v1 log, which can have none", record.name()),
                     ))
                 }
+                SideRecord::Damaged(_) => {
+                    let message = "what is kept beside the log is damaged: one record cannot be read at all";
+                    check.findings.push(Finding::new(Part::Integrity, "record_damaged", None, message));
+                }
             }
         }
         check.tree = check.vouchers.next_size().map(|_| Frontier::default());
@@ -60,6 +70,8 @@ impl LogCheck {
         // An event without a hash broke the log already; zeros keep its place.
         let hash = examined.as_ref().ok().and_then(Examined::hash).unwrap_or(Digest::new([0; 32]));
         let at = examined.as_ref().ok().map(Examined::ts);
+        let terminal = examined.as_ref().ok().map(Examined::kind).filter(|kind| kind.is_terminal());
+        self.terminal = terminal.or(self.terminal);
         let expected = self.last.saturating_add(1);
         self.last = examined.as_ref().map_or(expected, |event| event.seq());
         if self.last > expected {
@@ -97,14 +109,15 @@ impl LogCheck {
             findings.push(Finding::new(Part::Integrity, "torn", Some(size + 1), message));
         }
         if let Some(standing) = &options.standing {
-            standing.compare(state != State::Open, last, &mut state, findings);
+            let told = Told { run_id: &run_id, version: Version::V1, terminal: self.terminal, last };
+            standing.compare(&told, &mut state, findings);
         }
         let extent = Extent { size, last, first_missing, pruned_through: 0 };
         let sealed_by = self.vouchers.finish(&run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
         Verdict {
-            run_id,
+            run_id: options.standing.as_ref().map_or(run_id, |standing| standing.run_id.clone()),
             schema_version,
             events,
             integrity: if broken { Integrity::Broken } else { Integrity::Ok },

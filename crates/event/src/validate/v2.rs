@@ -5,6 +5,7 @@ use super::facts::{Call, Examined, Fact, Fields, PayloadState};
 use super::findings::Findings;
 use super::links::Links;
 use super::pairing::Pairing;
+use super::standing::Told;
 use super::vouchers::{Extent, Vouchers};
 use super::{Ending, Options};
 use crate::finding::{Finding, Integrity, Part, State, Verdict};
@@ -26,11 +27,17 @@ pub(super) struct LogCheck {
     pairing: Pairing,
     vouchers: Vouchers,
     erasures: Erasures,
-    /// Where the terminal event stands.
-    terminal: Option<u64>,
+    terminal: Option<Terminal>,
     last_ts: Option<UnixNanos>,
     pruned_through: Option<Seq>,
     findings: Findings,
+}
+
+/// The event that ended the run.
+#[derive(Clone, Debug)]
+struct Terminal {
+    seq: u64,
+    kind: Kind,
 }
 
 impl LogCheck {
@@ -76,6 +83,10 @@ impl LogCheck {
                     if known { (Part::Integrity, "record_damaged") } else { (Part::Notice, "record_unknown") };
                 let message = format!("a `{}` record beside the log cannot be read", record.name());
                 self.findings.push(Finding::new(part, code, None, message));
+            }
+            SideRecord::Damaged(_) => {
+                let message = "what is kept beside the log is damaged: one record cannot be read at all";
+                self.findings.push(Finding::new(Part::Integrity, "record_damaged", None, message));
             }
         }
     }
@@ -195,8 +206,8 @@ impl LogCheck {
 
     fn apply(&mut self, fields: &Fields, hash: Digest, fact: Fact, root_before: Option<Digest>) {
         let (seq, kind) = (fields.seq.get(), fields.kind);
-        if let Some(terminal) = self.terminal {
-            let message = format!("event {seq} stands behind the terminal event {terminal}");
+        if let Some(terminal) = &self.terminal {
+            let message = format!("event {seq} stands behind the terminal event {}", terminal.seq);
             self.findings.push(Finding::new(Part::Structure, "event_after_terminal", Some(seq), message));
         }
         self.check_start(seq, kind, &fact);
@@ -250,7 +261,7 @@ impl LogCheck {
 
     fn check_terminal(&mut self, seq: u64, kind: Kind, root: Digest, fact: &Fact) {
         self.pairing.ended(kind, self.findings.list());
-        self.terminal = Some(seq);
+        self.terminal = Some(Terminal { seq, kind });
         let Fact::Terminal { root: named, log_size } = fact else { return };
         if *named != Some(root) {
             let message = "the terminal event names another Merkle root than the events before it have";
@@ -305,13 +316,15 @@ impl LogCheck {
             pruned_through: self.pruned_through.map_or(0, Seq::get),
         };
         if let Some(standing) = &options.standing {
-            standing.compare(has_ended, extent.last, &mut state, findings);
+            let terminal = self.terminal.as_ref().map(|terminal| terminal.kind);
+            let told = Told { run_id: &self.run_id, version: Version::V2, terminal, last: extent.last };
+            standing.compare(&told, &mut state, findings);
         }
         let sealed_by = self.vouchers.finish(&self.run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
         Verdict {
-            run_id: self.run_id,
+            run_id: options.standing.as_ref().map_or(self.run_id, |standing| standing.run_id.clone()),
             schema_version: self.schema_version,
             events: self.events,
             integrity: if broken { Integrity::Broken } else { Integrity::Ok },

@@ -4,7 +4,7 @@ use r1_event::cbor::Value;
 use r1_event::finding::{Integrity, State};
 use r1_event::payload::Payload;
 use r1_event::side_record::{Erase, EventRef};
-use r1_event::validate::{Options, Redaction};
+use r1_event::validate::{Elsewhere, Options, Redaction};
 use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, projection};
 
 use crate::sample::{check, codes, completed, finished, key, log_of, options, scheduled, started, typed};
@@ -106,11 +106,14 @@ fn log_15_only_a_finished_run_is_redacted_from_elsewhere() {
     let record = elsewhere(erase(&records[1], &records[2]));
     let EventRef { run_id, seq, hash, .. } = record.redaction.clone();
     let said = Redaction { hash, run_id: crate::sample::RUN.into(), sequences: vec![1] };
-    let known = || Options {
-        redactions: [((run_id.to_string(), seq.get()), said.clone())].into(),
+    let found = |found: Elsewhere| Options {
+        redactions: [((run_id.to_string(), seq.get()), found)].into(),
         ..options(vec![SideRecord::Erase(record.clone())])
     };
+    let known = || found(Elsewhere::Redaction(said.clone()));
     assert_eq!(codes(&check(&erased, known())), Vec::<&str>::new());
+    let says_something_else = check(&erased, found(Elsewhere::Nothing));
+    assert_eq!((codes(&says_something_else), says_something_else.is_corrupt()), (vec!["redaction_missing"], true));
     let not_looked_at = check(&erased, options(vec![SideRecord::Erase(record.clone())]));
     assert_eq!((codes(&not_looked_at), not_looked_at.is_corrupt()), (vec!["redaction_elsewhere"], false));
 

@@ -77,8 +77,29 @@ fn log_09_a_log_that_is_known_to_have_ended_is_truncated_without_its_end() {
 
     let mut v1 = Batch::new(&Chain::empty("r".parse().unwrap(), Version::V1));
     v1.push_v1(UnixNanos(1), Payload::RunStarted(Box::default())).unwrap();
-    let cut = check(v1.records(), standing(Version::V1, Some(Kind::RunFailed)));
+    let of_v1 = Standing { run_id: "r".into(), version: Version::V1, terminal: Some(Kind::RunFailed) };
+    let cut = check(v1.records(), Options { standing: Some(of_v1), ..Options::default() });
     assert_eq!((cut.state, cut.is_corrupt(), codes(&cut)), (State::Truncated, true, vec!["truncated"]));
+}
+
+#[test]
+fn a_log_that_is_not_what_its_keeper_noted_is_broken() {
+    let (records, _) = log_of(payloads());
+    let noted =
+        Standing { run_id: crate::sample::RUN.into(), version: Version::V2, terminal: Some(Kind::RunCompleted) };
+    let other = "run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6C".to_owned();
+    for (standing, code) in [
+        (Standing { run_id: other, ..noted.clone() }, "run_id_mismatch"),
+        (Standing { version: Version::V1, ..noted.clone() }, "schema_version_mismatch"),
+        (Standing { terminal: Some(Kind::RunFailed), ..noted.clone() }, "terminal_mismatch"),
+    ] {
+        let verdict = check(&records, Options { standing: Some(standing.clone()), ..Options::default() });
+        assert_eq!((codes(&verdict), verdict.integrity), (vec![code], Integrity::Broken));
+        assert_eq!(verdict.run_id, standing.run_id, "it is the run that was asked for");
+    }
+    // It may have ended since.
+    let open = Standing { terminal: None, ..noted };
+    assert_eq!(codes(&check(&records, Options { standing: Some(open), ..Options::default() })), Vec::<&str>::new());
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Notes {
                     let later: Vec<_> = later.collect();
                     notes.expect(Stub::Pruned, later);
                 }
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
             }
         }
         notes

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use r1_event::{Kind, Seq};
+use r1_event::Kind;
 use r1_runtime::writer::LEASE;
-use r1_store::{MemoryStore, PageLimit};
+use r1_store::{MemoryStore, Pages};
 use tokio::runtime::Runtime;
 
 use crate::stage::Stage;
@@ -37,11 +37,8 @@ async fn first_and_last(turns: usize) -> (f64, f64) {
     let run = stage.create(turns, &["look", "look"]).await;
     stage.play(&run).await;
     let mut starts = Vec::with_capacity(turns);
-    let mut next = Seq::FIRST;
-    loop {
-        let page = stage.store.read(&run, next, PageLimit::BULK).await.expect("readable");
-        let Some(last) = page.last() else { break };
-        next = last.header().expect("a header").seq.next();
+    let mut pages = Pages::of_all(&*stage.store, &run);
+    while let Some(page) = pages.next().await.expect("readable") {
         let headers = page.iter().map(|record| record.header().expect("a header"));
         starts.extend(headers.filter(|header| header.kind == Kind::TurnStarted).map(|header| header.ts.0));
     }

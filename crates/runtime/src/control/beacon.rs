@@ -12,7 +12,7 @@ use r1_protocol::api::{ErrorDetail, ExternalEvent};
 use r1_protocol::data::{BeaconEvent, EventData, Object, StokeDelegationSettle};
 use r1_protocol::{event_id, json};
 use r1_receipt::{Graph, NodeId, NodeType, check_data};
-use r1_store::{AppendError, LeaseError, PageLimit, SharedStore};
+use r1_store::{AppendError, LeaseError, Pages, SharedStore};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -173,15 +173,10 @@ async fn command_of(store: &SharedStore, run: &RunId, named: &str) -> Result<Opt
     let wanted: Option<NodeId> = named.parse().ok();
     let log = Log::Stored(StoredRun::open(store.clone(), run.clone()).await?);
     let mut graph = Graph::new(notes_of(&log, Some(store)).await?);
-    let mut next = r1_event::Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Ok(None);
-        }
+    let mut pages = Pages::of_all(&**store, run);
+    while let Some(page) = pages.next().await? {
         for record in &page {
             let Some(place) = view::place(record) else { return Ok(None) };
-            next = next.next();
             for node in graph.push(record).nodes {
                 let is_named = wanted == Some(node.id()) || event_id(place.ts, record.hash()) == named;
                 let is_command =
@@ -192,6 +187,7 @@ async fn command_of(store: &SharedStore, run: &RunId, named: &str) -> Result<Opt
             }
         }
     }
+    Ok(None)
 }
 
 fn invalid(path: &str, reason: &str) -> TaskError {

@@ -7,7 +7,7 @@ use r1_event::exchange::ExchangeProblem;
 use r1_event::finding::{Finding, Integrity, Part, Verdict};
 use r1_event::payload::Payload;
 use r1_event::side_record::EventRef;
-use r1_event::validate::{Ending, Options, Redaction, Validator};
+use r1_event::validate::{Elsewhere, Ending, Options, Redaction, Validator};
 use r1_event::{Kind, Record, RunId, Seq, SideRecord};
 use r1_store::{PageLimit, SharedStore, StoreError};
 
@@ -45,13 +45,28 @@ pub async fn options(
     for record in side_records {
         if let (SideRecord::Erase(erase), Some(store)) = (record, store)
             && erase.redaction.run_id != erase.run_id
-            && let Some(found) = redaction(store, &erase.redaction).await?
+            && let Some(found) = elsewhere(store, &erase.redaction).await?
         {
             redactions.insert((erase.redaction.run_id.to_string(), erase.redaction.seq.get()), found);
         }
     }
     let keys = keyring.seal_keys();
     Ok(Options { side_records: side_records.to_vec(), keys, redactions, ..Options::default() })
+}
+
+/// The first thing that is wrong, to be told behind a message.
+pub(super) fn first_error(verdict: &Verdict) -> String {
+    let errors = || verdict.findings.iter().filter(|finding| finding.part != Part::Notice);
+    // What is missing or changed explains what does not pair.
+    let first = errors().find(|finding| finding.part == Part::Integrity).or_else(|| errors().next());
+    let rejection = verdict.compat.as_ref().and_then(|compat| compat.rejection.as_ref());
+    let first = first.map(|finding| &finding.message).or(rejection.map(|why| &why.message));
+    let more = errors().skip(1).count();
+    match first {
+        Some(message) if more == 0 => format!(": {message}"),
+        Some(message) => format!(": {message}, and {more} more"),
+        None => String::new(),
+    }
 }
 
 /// Runs what blocks where it may.
@@ -106,14 +121,25 @@ fn check_events(log: &Log, options: Options, threads: usize, progress: &Progress
     Ok(verdict)
 }
 
-async fn redaction(store: &SharedStore, event: &EventRef) -> Result<Option<Redaction>, StoreError> {
+/// What stands where an erase record points to; `None` if the store does not have that run.
+async fn elsewhere(store: &SharedStore, event: &EventRef) -> Result<Option<Elsewhere>, StoreError> {
+    if store.head(&event.run_id).await?.is_none() {
+        return Ok(None);
+    }
     let page = store.read(&event.run_id, event.seq, PageLimit::ONE).await?;
-    Ok(page.first().and_then(read_redaction))
+    let found = page.records.first().and_then(|record| read_redaction(record, event));
+    Ok(Some(found.map_or(Elsewhere::Nothing, Elsewhere::Redaction)))
 }
 
-/// What a `redaction.applied` event says; `None` for any other event.
-fn read_redaction(record: &Record) -> Option<Redaction> {
-    let Ok(Payload::Typed(typed)) = Payload::decode(Kind::Typed, record.payload.as_ref()?) else { return None };
+/// What the `redaction.applied` event in this place says; `None` for any other event, and if the payload is not the
+/// one that was written.
+fn read_redaction(record: &Record, place: &EventRef) -> Option<Redaction> {
+    let header = record.header().ok()?;
+    let is_in_place = header.seq == place.seq && header.run_id == place.run_id.as_str();
+    if !is_in_place || header.kind != Kind::Typed || !record.has_its_payload() {
+        return None;
+    }
+    let Ok(Payload::Typed(typed)) = Payload::decode(header.kind, record.payload.as_ref()?) else { return None };
     if typed.r#type != "redaction.applied" {
         return None;
     }

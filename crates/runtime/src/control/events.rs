@@ -197,8 +197,8 @@ impl RunEvents {
 
     /// Reads once and puts onto the sheet what is wanted and has room.
     async fn fill(&mut self, sheet: &mut Sheet, from: u64, wanted: &Wanted) -> Result<Filled, EventsError> {
-        let records = self.store.read(&self.run, seq(from), sheet.room(&wanted.filter)).await?;
-        self.render(sheet, from, &records, wanted).await
+        let page = self.store.read(&self.run, seq(from), sheet.room(&wanted.filter)).await?;
+        self.render(sheet, from, &page.records, wanted).await
     }
 
     /// Puts of these events onto the sheet what is wanted and has room. `from` is the place that was asked for.
@@ -211,11 +211,16 @@ impl RunEvents {
     ) -> Result<Filled, EventsError> {
         let mut filled = Filled { next: from, ended: false };
         let Some(first) = records.first() else { return Ok(filled) };
-        if self.sequence(first, from)? > from && !self.fill_gap(sheet, &mut filled, wanted).await? {
+        let begins_behind = sequence_of(first).is_some_and(|sequence| sequence > from);
+        if begins_behind && !self.fill_gap(sheet, &mut filled, wanted).await? {
             return Ok(filled);
         }
         for (record, hash) in records.iter().zip(Record::hashes(records)) {
-            let sequence = self.sequence(record, filled.next)?;
+            let sequence = filled.next;
+            // Whoever follows goes on where the last event stands: one that is out of place would lead them astray.
+            if sequence_of(record) != Some(sequence) {
+                return Err(damaged(&self.run, seq(sequence)));
+            }
             if record.payload.is_none() {
                 self.beside.know_erasure(&self.store, &self.run, record, sequence).await?;
             }
@@ -243,11 +248,11 @@ impl RunEvents {
         filled.next = prune.through.get();
         Ok(true)
     }
+}
 
-    fn sequence(&self, record: &Record, expected: u64) -> Result<u64, EventsError> {
-        let place = place(record).ok_or_else(|| damaged(&self.run, seq(expected)))?;
-        place.seq.checked_sub(1).ok_or_else(|| damaged(&self.run, seq(expected)))
-    }
+/// What an event says that its sequence is; `None` if its header is damaged.
+fn sequence_of(record: &Record) -> Option<u64> {
+    place(record)?.seq.checked_sub(1)
 }
 
 /// How far one reading came.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use r1_event::SideRecord;
 use r1_event::exchange::{Encoder, Format, Item, Shown};
 
 use super::view::Viewer;
@@ -31,7 +32,10 @@ pub fn export(log: &Log, encoder: &mut Encoder, out: &mut dyn Write, progress: &
         }
         flush(&mut buffer)?;
     }
-    for record in log.side_records() {
+    // What cannot be read ends a file for its readers, so it comes last.
+    let (damaged, readable): (Vec<_>, Vec<_>) =
+        log.side_records().iter().partition(|record| matches!(record, SideRecord::Damaged(_)));
+    for record in readable.into_iter().chain(damaged) {
         encoder.item(&Item::Side(record.clone()), &mut buffer);
     }
     flush(&mut buffer)

@@ -3,7 +3,7 @@
 use r1_event::{Kind, Payload, RunId, Seq};
 use r1_protocol::api::TaskKind;
 use r1_protocol::data::{self, EventData, Object};
-use r1_store::{LeaseError, PageLimit, SharedStore, StoreError};
+use r1_store::{LeaseError, Pages, SharedStore, StoreError};
 
 use super::caller::{Caller, Effect};
 use super::command::{CommandError, command};
@@ -271,16 +271,11 @@ async fn make(engine: &Engine, mut new: NewRun, budget: Option<Budget>, caller: 
 
 /// Where a checkpoint was saved.
 async fn checkpoint(store: &SharedStore, run: &RunId, checkpoint_id: &str) -> Result<Seq, GoOnError> {
-    let mut next = Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Err(GoOnError::UnknownCheckpoint { run: run.clone(), checkpoint_id: checkpoint_id.into() });
-        }
+    let mut pages = Pages::of_all(&**store, run);
+    while let Some(page) = pages.next().await? {
         for record in &page {
             let read = RunState::read(record);
             let (place, payload) = read.map_err(|source| HistoryError::Fold { run: run.clone(), source })?;
-            next = place.seq.next();
             if let Payload::Typed(typed) = &payload
                 && let Some(saved) = data::RunCheckpointSaved::read(typed)
                 && saved.checkpoint_id == checkpoint_id
@@ -289,6 +284,7 @@ async fn checkpoint(store: &SharedStore, run: &RunId, checkpoint_id: &str) -> Re
             }
         }
     }
+    Err(GoOnError::UnknownCheckpoint { run: run.clone(), checkpoint_id: checkpoint_id.into() })
 }
 
 /// The snapshot to go on from; `None` if the run never changed files, so that its own workspace will do.

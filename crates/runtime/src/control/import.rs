@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use r1_event::cbor::write::NULL;
-use r1_event::finding::{Part, Verdict};
+use r1_event::finding::Verdict;
 use r1_event::{Batch, Chain, ChainError, Record, RunId, Seq, SideRecord, Version};
 use r1_store::{AppendError, Lease, LeaseError, PageLimit, SharedStore, StoreError};
 use tokio::runtime::Handle;
@@ -104,7 +104,7 @@ async fn add_side_record(store: &SharedStore, run: &RunId, record: SideRecord, k
     match record {
         SideRecord::Erase(erase) if erase.seq.get() > known => store.erase(vec![erase]).await,
         SideRecord::Erase(_) | SideRecord::Prune(_) => Ok(()),
-        SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {
+        SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {
             store.add_side_record(run, record).await
         }
     }
@@ -152,7 +152,7 @@ impl Writer {
             chain.head()
         } else {
             let seq = Seq::new(shared).unwrap_or(Seq::FIRST);
-            let page = self.handle.block_on(self.store.read(&self.lease.run, seq, PageLimit::ONE))?;
+            let page = self.handle.block_on(self.store.read(&self.lease.run, seq, PageLimit::ONE))?.records;
             page.first().filter(|found| view::place(found).is_some_and(|place| place.seq == shared)).map(Record::hash)
         };
         match stored {
@@ -179,26 +179,11 @@ fn with_written_null(record: Record) -> Record {
     }
 }
 
-/// The first thing that is wrong, to be told behind a message.
-fn first_error(verdict: &Verdict) -> String {
-    let errors = || verdict.findings.iter().filter(|finding| finding.part != Part::Notice);
-    // What is missing or changed explains what does not pair.
-    let first = errors().find(|finding| finding.part == Part::Integrity).or_else(|| errors().next());
-    let rejection = verdict.compat.as_ref().and_then(|compat| compat.rejection.as_ref());
-    let first = first.map(|finding| &finding.message).or(rejection.map(|why| &why.message));
-    let more = errors().skip(1).count();
-    match first {
-        Some(message) if more == 0 => format!(": {message}"),
-        Some(message) => format!(": {message}, and {more} more"),
-        None => String::new(),
-    }
-}
-
 /// A run was not imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// Its log does not hold.
-    #[error("the log of run {} is corrupt; nothing of it was stored{}", .0.run_id, first_error(.0))]
+    #[error("the log of run {} is corrupt; nothing of it was stored{}", .0.run_id, check::first_error(.0))]
     Corrupt(Box<Verdict>),
     /// Its name cannot be a key.
     #[error("the run's id is empty or too long")]

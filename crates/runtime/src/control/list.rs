@@ -101,7 +101,7 @@ pub fn state(terminal: Option<Kind>) -> &'static str {
 }
 
 async fn started(store: &SharedStore, run: &RunId) -> Result<Option<RunStarted>, StoreError> {
-    let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     let first = page.first().and_then(|record| Some((view::place(record)?, record.payload.as_ref()?)));
     Ok(first.and_then(|(place, payload)| match Payload::decode(place.kind, payload) {
         Ok(Payload::RunStarted(body)) => Some(*body),

@@ -5,9 +5,9 @@
 
 use std::path::Path;
 
-use r1_event::{Payload, RunId, Seq};
+use r1_event::{Payload, RunId};
 use r1_protocol::data::{EventData, MemoryBy, MemoryWrite};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{Pages, SharedStore, StoreError};
 
 use super::caller::{Caller, Effect};
 use super::command::{CommandError, command};
@@ -291,14 +291,9 @@ async fn record(
 
 async fn of_log(store: &SharedStore, run: &RunId, tier: Tier, key: &str) -> Result<Vec<Written>, OperateError> {
     let mut found = Vec::new();
-    let mut next = Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Ok(found);
-        }
+    let mut pages = Pages::of_all(&**store, run);
+    while let Some(page) = pages.next().await? {
         for record in &page {
-            next = next.next();
             // What was erased says nothing any more.
             let Ok((at, Payload::Typed(typed))) = RunState::read(record) else { continue };
             let Some(write) = MemoryWrite::read(&typed).filter(|write| write.key == key) else { continue };
@@ -307,6 +302,7 @@ async fn of_log(store: &SharedStore, run: &RunId, tier: Tier, key: &str) -> Resu
             }
         }
     }
+    Ok(found)
 }
 
 /// Why an operator's wish was not carried out.

@@ -212,7 +212,7 @@ async fn look_for(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, StoreE
 
 /// The run that `run` is about, if it is an operator run.
 pub async fn parent(store: &SharedStore, run: &RunId) -> Result<Option<RunId>, StoreError> {
-    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     let started = first.first().and_then(run_started).filter(|started| started.run_kind.as_deref() == Some(OPERATOR));
     let parent = started.and_then(|started| json::read::<Parent>(&started.parent?));
     Ok(parent.and_then(|parent| parent.run_id.parse().ok()))
@@ -250,7 +250,7 @@ async fn started(store: &SharedStore, new: &Opening, owner: &str) -> Result<RunS
 async fn started_about(store: &SharedStore, run: &RunId, started: RunStarted) -> Result<RunStarted, StoreError> {
     let no_run = || StoreError::NoRun { run: run.clone() };
     let head = store.head(run).await?.ok_or_else(no_run)?;
-    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     let side_records = store.side_records(run).await?;
     let facts = facts(first.first(), &side_records).ok_or_else(no_run)?;
     let last = head.next.get() - 1;
@@ -270,7 +270,11 @@ fn facts(first: Option<&Record>, side_records: &[SideRecord]) -> Option<RunFacts
         match record {
             SideRecord::Prune(prune) => return Some(RunFacts::of_prune(prune)),
             SideRecord::Erase(erased) if erased.seq == Seq::FIRST => erase = Some(erased),
-            SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+            SideRecord::Erase(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => {}
         }
     }
     RunFacts::of_first(first?, erase)

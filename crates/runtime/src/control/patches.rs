@@ -11,9 +11,9 @@ mod of_run;
 
 pub use of_run::{ActError, Moved, Verb, act, artifacts, subject};
 
-use r1_event::{Payload, RunId, Seq, UnixNanos};
+use r1_event::{Payload, RunId, UnixNanos};
 use r1_protocol::data::{ArtifactStatus, By};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{Pages, SharedStore, StoreError};
 
 use super::check::blocking;
 use super::view;
@@ -54,10 +54,8 @@ pub struct Done {
 pub async fn index(store: &SharedStore, runs: &[RunId]) -> Result<ArtifactIndex, StoreError> {
     let mut index = ArtifactIndex::default();
     for run in runs {
-        let mut next = Seq::FIRST;
-        loop {
-            let page = store.read(run, next, PageLimit::BULK).await?;
-            let Some(last) = page.last().and_then(view::place).and_then(|place| Seq::new(place.seq)) else { break };
+        let mut pages = Pages::of_all(&**store, run);
+        while let Some(page) = pages.next().await? {
             for record in &page {
                 let (Some(place), Some(bytes)) = (view::place(record), &record.payload) else { continue };
                 // What cannot be read is no artifact; whether the log is sound is for others to say.
@@ -65,7 +63,6 @@ pub async fn index(store: &SharedStore, runs: &[RunId]) -> Result<ArtifactIndex,
                     index.apply(run, place.ts, &payload);
                 }
             }
-            next = last.next();
         }
     }
     Ok(index)

@@ -33,7 +33,7 @@ pub enum Question {
     },
 }
 
-/// Makes a proof over the first `size` events, or over all of them.
+/// Makes a proof over the first `size` events, or over all of them. It holds, or there is none.
 pub async fn prove(
     log: Log,
     question: Question,
@@ -41,7 +41,7 @@ pub async fn prove(
     keyring: &Keyring,
 ) -> Result<ProofFile, ProveError> {
     let keys = keyring.seal_keys();
-    blocking(move || {
+    let file = blocking(move || {
         let size = match size {
             Some(size) => size,
             None => Walk::length(&log)?,
@@ -53,9 +53,12 @@ pub async fn prove(
         let heeded = |key: &SealKey| key.standing(walk.time_of_last()) == Standing::Counts;
         let best = with_keys.min_by_key(|(_, key)| !key.is_some_and(heeded));
         let signature = best.map(|(seal, key)| SignatureFile::new(seal, key.map(|key| &key.public)));
-        Ok(walk.into_file(signature))
+        Ok::<_, ProveError>(walk.into_file(signature))
     })
-    .await
+    .await?;
+    // Of a damaged log a proof can be made that does not hold: nobody is given one.
+    verify(file.to_json().as_bytes(), keyring).map_err(ProveError::Unsound)?;
+    Ok(file)
 }
 
 /// An event's place in the tree that stock tools of RFC 6962 check.
@@ -181,7 +184,11 @@ fn at_size<H: LogTree>(tree: &Frontier<H>, question: Question) -> Option<Digest>
 pub(super) fn pruned(side_records: &[SideRecord]) -> Option<&Prune> {
     side_records.iter().rev().find_map(|record| match record {
         SideRecord::Prune(prune) => Some(&**prune),
-        SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+        SideRecord::Erase(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
     })
 }
 
@@ -211,6 +218,9 @@ pub enum ProveError {
         /// How many were asked for.
         size: u64,
     },
+    /// The log is damaged.
+    #[error("the log is damaged: a proof made of it would not hold")]
+    Unsound(#[source] VerifyError),
     /// What the proof would need is gone.
     #[error("the events that this proof needs were pruned")]
     Pruned,

@@ -36,7 +36,7 @@ pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Res
     if summary.head.terminal.is_none() {
         return Err(PruneError::Open { run: run.clone() });
     }
-    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     if first.first().and_then(context_of).is_some_and(|context| context.run_kind.as_deref() == Some("operator")) {
         return Err(PruneError::Operator { run: run.clone() });
     }
@@ -158,7 +158,7 @@ impl Cut {
             match record {
                 SideRecord::Prune(prune) => cut.continue_from(prune),
                 SideRecord::Erase(erase) => cut.context = erase.context.clone().unwrap_or_else(|| cut.context.clone()),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
             }
         }
         cut

@@ -88,7 +88,7 @@ struct Target {
 
 /// Looks an event up; `None` if its payload is gone already.
 async fn target(store: &SharedStore, run: &RunId, seq: Seq) -> Result<Option<Target>, RedactError> {
-    let mut page = store.read(run, seq, PageLimit::ONE).await?;
+    let mut page = store.read(run, seq, PageLimit::ONE).await?.records;
     let record = page.pop().ok_or_else(|| StoreError::NoEvent { run: run.clone(), seq })?;
     if record.version() == Some(Version::V1) {
         return Err(RedactError::V1 { run: run.clone() });
@@ -97,6 +97,9 @@ async fn target(store: &SharedStore, run: &RunId, seq: Seq) -> Result<Option<Tar
         .filter(|place| place.seq == seq.get())
         .ok_or_else(|| StoreError::NoEvent { run: run.clone(), seq })?;
     let Some(payload) = &record.payload else { return Ok(None) };
+    if !record.has_its_payload() {
+        return Err(RedactError::Tampered { run: run.clone(), seq });
+    }
     let type_name = projection::type_of(Version::V2, place.kind, Some(payload)).into_owned();
     if !may_be_erased(place.kind, &type_name) {
         return Err(RedactError::Protected { seq, type_name });
@@ -250,6 +253,16 @@ pub enum RedactError {
     V1 {
         /// The run.
         run: RunId,
+    },
+    /// Once it were gone, nobody could tell any more.
+    #[error(
+        "the payload of event {seq} of run {run} is not the one that was recorded; it stays, so that this can be seen"
+    )]
+    Tampered {
+        /// The run.
+        run: RunId,
+        /// Which.
+        seq: Seq,
     },
     /// All of it is gone already.
     #[error("the payloads of these events of run {run} are gone already")]

@@ -92,7 +92,11 @@ impl RunLines {
 fn erasures(side_records: &[SideRecord]) -> HashMap<u64, Erase> {
     let erased = |record: &SideRecord| match record {
         SideRecord::Erase(erase) => Some((erase.seq.get(), erase.clone())),
-        SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+        SideRecord::Prune(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
     };
     side_records.iter().filter_map(erased).collect()
 }
@@ -147,7 +151,11 @@ pub fn export(
 fn pruning(side_records: &[SideRecord]) -> Option<&Prune> {
     side_records.iter().rev().find_map(|record| match record {
         SideRecord::Prune(prune) => Some(&**prune),
-        SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+        SideRecord::Erase(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
     })
 }
 

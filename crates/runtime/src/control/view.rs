@@ -122,7 +122,7 @@ impl Viewer {
                     erasures.insert(erase.seq.get(), erase.clone());
                 }
                 SideRecord::Prune(prune) => pruned = Some(prune.clone()),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
             }
         }
         let run = match &pruned {

@@ -6,7 +6,7 @@ use r1_event::payload::Typed;
 use r1_event::side_record::Erase;
 use r1_event::{Payload, Record, RunId, Seq, SideRecord, UnixNanos};
 use r1_protocol::data::{EventData, MemoryWrite, RedactionApplied, TaskUpdated};
-use r1_store::{DocumentChange, PageLimit, SharedStore, StoreError};
+use r1_store::{DocumentChange, PageLimit, Pages, SharedStore, StoreError};
 
 use super::approval::{ApprovalEntry, Word};
 use super::artifact::ArtifactEntry;
@@ -86,15 +86,14 @@ impl<'a> Fold<'a> {
     /// Reads all that the log of `run` has and the index has not.
     pub(super) async fn read_log(&mut self, run: &RunId) -> Result<(), StoreError> {
         let through = self.runs.get(self.store, run.as_str()).await?.map_or(0, |entry| entry.through);
-        let mut next = Seq::new(through + 1).unwrap_or(Seq::FIRST);
-        loop {
-            let page = self.store.read(run, next, PageLimit::BULK).await?;
-            let Some(last) = page.last().and_then(Place::of) else { return Ok(()) };
+        let next = Seq::new(through + 1).unwrap_or(Seq::FIRST);
+        let mut pages = Pages::new(&**self.store, run, next, PageLimit::BULK);
+        while let Some(page) = pages.next().await? {
             for record in &page {
                 self.apply(run, record).await?;
             }
-            next = last.seq.next();
         }
+        Ok(())
     }
 
     /// Brings the tasks up to what their runs are now. Once, after all events.
@@ -172,7 +171,11 @@ impl<'a> Fold<'a> {
         let beside = self.store.side_records(run).await?;
         let context = beside.iter().rev().find_map(|record| match record {
             SideRecord::Prune(prune) => Some(prune.context.clone()),
-            SideRecord::Erase(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+            SideRecord::Erase(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => None,
         });
         Ok(RunEntry::of_context(run, event, started_at, context.unwrap_or_default()))
     }
@@ -257,7 +260,11 @@ pub(super) async fn erasures(store: &SharedStore, run: &RunId) -> Result<HashMap
         .into_iter()
         .filter_map(|record| match record {
             SideRecord::Erase(erase) => Some((erase.seq, erase)),
-            SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => None,
+            SideRecord::Prune(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => None,
         })
         .collect())
 }

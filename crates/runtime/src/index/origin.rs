@@ -2,7 +2,7 @@
 
 use futures_util::future::BoxFuture;
 use r1_event::{Payload, RunId, Seq};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{Pages, SharedStore, StoreError};
 
 use super::event::{Event, Place};
 use super::fold::erasures;
@@ -27,10 +27,8 @@ fn until<'a>(
     Box::pin(async move {
         let mut progress = Progress::default();
         let erasures = erasures(store, run).await?;
-        let mut next = Seq::FIRST;
-        loop {
-            let page = store.read(run, next, PageLimit::BULK).await?;
-            let Some(end) = page.last().and_then(Place::of) else { return Ok(progress) };
+        let mut pages = Pages::of_all(&**store, run);
+        while let Some(page) = pages.next().await? {
             for record in &page {
                 let Some(place) = Place::of(record) else { continue };
                 if place.seq > last {
@@ -51,7 +49,7 @@ fn until<'a>(
                 }
                 progress.apply(&event);
             }
-            next = end.seq.next();
         }
+        Ok(progress)
     })
 }

@@ -206,7 +206,7 @@ impl Library {
         let Some(place) = remembered.holder() else { return Ok(None) };
         let (Ok(run), Some(seq)) = (place.run.parse::<RunId>(), r1_event::Seq::new(place.seq)) else { return Ok(None) };
         let page = match self.store().read(&run, seq, PageLimit::ONE).await {
-            Ok(page) => page,
+            Ok(page) => page.records,
             Err(StoreError::NoRun { .. }) => return Ok(None),
             Err(err) => return Err(err),
         };

@@ -1,12 +1,11 @@
 //! A run in a store.
 
 use r1_event::validate::Standing;
-use r1_event::{Record, RunId, Seq, SideRecord};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_event::{Record, RunId, SideRecord};
+use r1_store::{Pages, SharedStore, StoreError};
 use tokio::runtime::Handle;
 
 use super::SourceError;
-use crate::control::view;
 
 /// One run's log in a store.
 pub struct StoredRun {
@@ -48,22 +47,13 @@ impl StoredRun {
     }
 
     pub(super) fn pages(&self) -> impl Iterator<Item = Result<Vec<Record>, SourceError>> {
-        let mut next = Some(Seq::FIRST);
+        let mut pages = Some(Pages::of_all(&*self.store, &self.run));
         std::iter::from_fn(move || {
-            let page = self.handle.block_on(self.store.read(&self.run, next?, PageLimit::BULK));
-            match page {
-                Ok(page) => {
-                    // A damaged header has no seq: behind it, reading goes on where the count says.
-                    let counted = next.map(|from| from.get() + page.len() as u64);
-                    let told = page.last().and_then(view::place).map(|place| place.seq + 1);
-                    next = told.or(counted).and_then(Seq::new);
-                    (!page.is_empty()).then_some(Ok(page))
-                }
-                Err(err) => {
-                    next = None;
-                    Some(Err(err.into()))
-                }
+            let page = self.handle.block_on(pages.as_mut()?.next()).transpose()?;
+            if page.is_err() {
+                pages = None;
             }
+            Some(page.map_err(Into::into))
         })
     }
 }

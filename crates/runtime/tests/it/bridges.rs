@@ -42,7 +42,7 @@ fn later() -> UnixNanos {
 
 async fn event_id(stage: &Stage, effect: &Effect) -> String {
     let seq = Seq::new(effect.seq).unwrap();
-    let record = stage.store.read(&run_of(effect), seq, PageLimit::ONE).await.unwrap().remove(0);
+    let record = stage.store.read(&run_of(effect), seq, PageLimit::ONE).await.unwrap().records.remove(0);
     r1_protocol::event_id(record.header().unwrap().ts, record.hash())
 }
 

@@ -104,7 +104,7 @@ impl House {
     }
 
     async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap()
+        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records
     }
 
     async fn until(&self, run: &RunId, type_name: &str) {

@@ -80,7 +80,7 @@ pub(crate) async fn typed<E: EventData>(stage: &Stage, run: &RunId) -> Vec<E> {
 
 pub(crate) async fn nodes(stage: &Stage, run: &RunId) -> Vec<Node> {
     let mut graph = Graph::default();
-    let records = stage.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap();
+    let records = stage.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records;
     records.iter().flat_map(|record| graph.push(record).nodes).collect()
 }
 
@@ -130,7 +130,8 @@ async fn stoke_27_beacon_events_of_every_kind_come_back_as_they_were_told() {
         assert_eq!(effect.run_id, run.as_str());
         if kind == "command" {
             // By the id that the answer tells, which becomes the one of the receipt.
-            let record = stage.store.read(&run, Seq::new(effect.seq).unwrap(), PageLimit::ONE).await.unwrap().remove(0);
+            let record =
+                stage.store.read(&run, Seq::new(effect.seq).unwrap(), PageLimit::ONE).await.unwrap().records.remove(0);
             command_event = r1_protocol::event_id(record.header().unwrap().ts, record.hash());
         }
         told.insert(kind, detail);

@@ -1,8 +1,7 @@
 //! A whole run as lines, against writing the same envelopes from memory.
 
-use r1_event::Seq;
 use r1_protocol::{Envelope, RunFacts, Thinking};
-use r1_store::PageLimit;
+use r1_store::Pages;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -56,12 +55,10 @@ fn write_all(envelopes: &[Envelope]) -> usize {
 }
 
 async fn envelopes(stage: &Stage, run: &r1_event::RunId) -> Vec<Envelope> {
-    let (mut all, mut facts, mut next) = (Vec::new(), None, Seq::FIRST);
-    loop {
-        let page = stage.store.read(run, next, PageLimit::BULK).await.expect("a page");
-        let Some(last) = page.last() else { return all };
-        next = last.header().expect("a header").seq.next();
+    let (mut all, mut facts, mut pages) = (Vec::new(), None, Pages::of_all(&*stage.store, run));
+    while let Some(page) = pages.next().await.expect("a page") {
         let facts = facts.get_or_insert_with(|| RunFacts::of_first(&page[0], None).expect("facts"));
         all.extend(page.iter().map(|record| facts.envelope(record, None, Thinking::Shown).expect("an envelope")));
     }
+    all
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use r1_event::{Kind, Payload, Record, RunId, Seq, Version};
 use r1_protocol::data::{self, EventData as _};
-use r1_store::{FeedCursor, FeedItem, PageLimit, SharedStore, StoreError};
+use r1_store::{FeedCursor, FeedItem, PageLimit, Pages, SharedStore, StoreError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -120,13 +120,12 @@ impl Follower {
     /// Learns what there is to know of a run before event `until`, without telling it.
     async fn follow(&mut self, run: &RunId, until: Seq) -> Result<(), StoreError> {
         let mut spans: Option<RunSpans> = None;
-        let mut next = Seq::FIRST;
-        while next < until {
-            let page = self.store.read(run, next, PageLimit::default()).await?;
+        let mut pages = Pages::new(&*self.store, run, Seq::FIRST, PageLimit::default());
+        'before: while let Some(page) = pages.next().await? {
             for record in &page {
                 let Some((seq, _, payload)) = read(record) else { return Ok(()) };
                 if seq >= until {
-                    break;
+                    break 'before;
                 }
                 let event = event(record, &payload);
                 match (&mut spans, &payload) {
@@ -137,10 +136,6 @@ impl Follower {
                     // Its beginning is gone, and with it what its spans would be called.
                     (None, _) => return Ok(()),
                 }
-            }
-            match page.last().and_then(read) {
-                Some((seq, ..)) => next = seq.next(),
-                None => break,
             }
         }
         if let Some(spans) = spans {

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use r1_event::Seq;
 use r1_event::finding::Integrity;
 use r1_event::validate::{Options, Validator};
-use r1_store::{PageLimit, SharedStore, SqliteStore, StoreError};
+use r1_store::{Pages, SharedStore, SqliteStore};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -53,15 +52,8 @@ fn check(path: &Path) {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     let store: SharedStore = Arc::new(runtime.block_on(SqliteStore::open_read_only(path)).expect("the store"));
     let run = fixture::run_id(1);
-    let mut next = Seq::FIRST;
-    let pages = std::iter::from_fn(|| {
-        let page = match runtime.block_on(store.read(&run, next, PageLimit::BULK)) {
-            Ok(page) => page,
-            Err(err) => return Some(Err::<_, StoreError>(err)),
-        };
-        next = page.last()?.header().expect("a header").seq.next();
-        Some(Ok(page))
-    });
+    let mut pages = Pages::of_all(&*store, &run);
+    let pages = std::iter::from_fn(|| runtime.block_on(pages.next()).transpose());
     let verdict = Validator::new(Options::default()).run(pages, 2).expect("a verdict");
     assert_eq!(verdict.integrity, Integrity::Ok);
 }

@@ -61,9 +61,9 @@ pub async fn log_15_pruning_keeps_chain_and_rest(fixture: &dyn Fixture) {
         if is_compacted {
             store.compact().await.unwrap();
         }
-        let rest = store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap();
+        let rest = store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap().records;
         assert_eq!(rest, log[2400..], "reading begins at what is still there");
-        assert_eq!(store.read(&run(1), seq(2450), PageLimit::default()).await.unwrap(), log[2449..]);
+        assert_eq!(store.read(&run(1), seq(2450), PageLimit::default()).await.unwrap().records, log[2449..]);
         let (tree, head) = follow_rest(&prune, &rest);
         assert_eq!((tree.root(), Some(head)), (chain.root(), chain.head()));
         assert_eq!(store.chain(&run(1)).await.unwrap(), Some(chain.clone()));

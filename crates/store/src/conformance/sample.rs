@@ -10,6 +10,7 @@ use r1_event::{Batch, Chain, Payload, Record, RunId, Seq, UnixNanos, Version, v1
 
 use crate::error::AppendError;
 use crate::lease::Lease;
+use crate::page::Pages;
 use crate::run::Head;
 use crate::store::{PageLimit, SharedStore};
 
@@ -123,14 +124,12 @@ impl Writer {
 
 /// The whole log.
 pub async fn read_all(store: &SharedStore, run: &RunId) -> Vec<Record> {
-    let mut records: Vec<Record> = Vec::new();
-    let mut next = Seq::FIRST;
-    loop {
-        let page = store.read(run, next, PageLimit::default()).await.expect("readable");
-        let Some(last) = page.last() else { return records };
-        next = crate::place(last).expect("a sound header").seq.next();
+    let mut pages = Pages::new(&**store, run, Seq::FIRST, PageLimit::default());
+    let mut records = Vec::new();
+    while let Some(page) = pages.next().await.expect("readable") {
         records.extend(page);
     }
+    records
 }
 
 /// Checks that `records` are whole logs' events that follow one another from the first.

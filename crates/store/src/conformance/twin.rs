@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use r1_event::side_record::{Erase, Prune};
-use r1_event::{Batch, Chain, Digest, Record, RunId, Seq, SideRecord};
+use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 
 use crate::blob::{BlobContent, BlobInfo, BlobStore};
 use crate::command::Command;
@@ -15,6 +15,7 @@ use crate::document::{Document, DocumentChange, DocumentQuery};
 use crate::error::{AppendError, BlobError, CommandError, LeaseError, StoreError};
 use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
+use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
@@ -57,7 +58,7 @@ impl Store for Twin {
         self.sides.next().chain(run)
     }
 
-    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<Vec<Record>, StoreError>> {
+    fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>> {
         self.sides.next().read(run, from, limit)
     }
 

@@ -12,6 +12,7 @@ use crate::command::Command;
 use crate::error::{AppendError, StoreError};
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::lease::{FencingToken, Lease};
+use crate::page::LogPage;
 use crate::rules::{self, Standing};
 use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, StoreFacts};
@@ -280,10 +281,14 @@ impl RunLog {
         self.commands.iter().any(|command| command.id == id)
     }
 
-    pub(super) fn page(&self, from: Seq, limit: PageLimit) -> Vec<Record> {
+    pub(super) fn page(&self, from: Seq, limit: PageLimit) -> LogPage {
         let start = self.index(from).unwrap_or(0).min(self.records.len());
         let mut room = limit.room();
-        self.records[start..].iter().take_while(|record| room.takes(record.size())).cloned().collect()
+        let records: Vec<_> =
+            self.records[start..].iter().take_while(|record| room.takes(record.size())).cloned().collect();
+        let gone = self.pruned_through.map_or(0, Seq::get);
+        let last = Seq::new(gone + (start + records.len()) as u64);
+        LogPage::new(from, records, last)
     }
 
     pub(super) fn side_records(&self) -> Vec<SideRecord> {

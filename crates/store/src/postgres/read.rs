@@ -8,6 +8,7 @@ use tokio_postgres::types::Type;
 use super::database::{Database, Param};
 use crate::error::StoreError;
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
+use crate::page::LogPage;
 use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::PageLimit;
 
@@ -82,14 +83,18 @@ impl Database {
         Ok(Some(chain))
     }
 
-    pub(super) async fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> Result<Vec<Record>, StoreError> {
+    pub(super) async fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> Result<LogPage, StoreError> {
+        let asked = from;
+        if from.get() == Seq::MAX {
+            return Ok(LogPage::empty(asked));
+        }
         let key = run.as_str().as_bytes();
-        let from = i64::try_from(from.get()).unwrap_or(i64::MAX);
+        let from = from.get().cast_signed();
         let (events, bytes) = page_size(limit);
         // Sizes are known without fetching the payloads, so nothing is sent that does not fit.
         let rows = self
             .query(
-                "SELECT header, payload FROM (
+                "SELECT seq, header, payload FROM (
                      SELECT seq, header, payload, sum(size) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - size AS before FROM (
                          SELECT e.seq, e.header, e.payload,
                                 octet_length(e.header) + coalesce(octet_length(e.payload), 0) AS size
@@ -99,7 +104,8 @@ impl Database {
                 &[(&key, Type::BYTEA), (&from, Type::INT8), (&events, Type::INT8), (&bytes, Type::INT8)],
             )
             .await?;
-        Ok(rows.iter().map(|row| record_at(row, 0)).collect())
+        let last = rows.last().and_then(|row| seq_at(row, 0));
+        Ok(LogPage::new(asked, rows.iter().map(|row| record_at(row, 1)).collect(), last))
     }
 
     /// A part of the feed as far as it is settled.

@@ -28,11 +28,7 @@ impl Database {
         let key = run.as_str().as_bytes();
         let sql = "SELECT s.record FROM @side_records s JOIN @runs r ON r.id = s.run WHERE r.run_id = $1 ORDER BY s.n";
         let rows = self.query(sql, &[(&key, Type::BYTEA)]).await?;
-        let decode = |bytes: &[u8]| {
-            SideRecord::decode(bytes)
-                .map_err(|err| StoreError::Damaged { run: run.clone(), reason: format!("a side record: {err}") })
-        };
-        rows.iter().map(|row| decode(row.get(0))).collect()
+        Ok(rows.iter().map(|row| SideRecord::restore(row.get(0))).collect())
     }
 
     pub(super) async fn add_side_record(&self, run: &RunId, record: &SideRecord) -> Result<(), StoreError> {

@@ -11,6 +11,7 @@ use super::row::{self, RunRow, signed};
 use super::standing;
 use crate::error::StoreError;
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
+use crate::page::LogPage;
 use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::PageLimit;
 
@@ -38,35 +39,57 @@ pub(super) fn chain(db: &Connection, run: &RunId) -> Result<Option<Chain>, Store
     Ok(Some(chain))
 }
 
-pub(super) fn page(db: &Connection, run: &RunId, from: Seq, limit: PageLimit) -> Result<Vec<Record>, StoreError> {
-    let Some(row) = RunRow::find(db, run)? else { return Ok(Vec::new()) };
+pub(super) fn page(db: &Connection, run: &RunId, from: Seq, limit: PageLimit) -> Result<LogPage, StoreError> {
+    let asked = from;
+    let Some(row) = RunRow::find(db, run)?.filter(|_| from.get() < Seq::MAX) else { return Ok(LogPage::empty(asked)) };
     let from = signed(row.pruned_through.map_or(Seq::FIRST, Seq::next).max(from).get());
-    let mut events = match neighbours(db, row.id, from, sql_limit(limit))? {
-        Some((first, last)) => {
-            let mut events =
-                db.prepare_cached("SELECT header, payload FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")?;
-            events.raw_bind_parameter(1, first)?;
-            events.raw_bind_parameter(2, last)?;
-            events
-        }
-        None => {
-            let mut events = db.prepare_cached(
-                "SELECT header, payload FROM events WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
-            )?;
-            events.raw_bind_parameter(1, row.id)?;
-            events.raw_bind_parameter(2, from)?;
-            events.raw_bind_parameter(3, sql_limit(limit))?;
-            events
-        }
+    let lying = match neighbours(db, row.id, from, sql_limit(limit))? {
+        Some(ends) => as_it_lies(db, row.id, from, ends, limit)?,
+        None => None,
     };
-    let mut events = events.raw_query();
-    let (mut room, mut sheet) = (limit.room(), Sheet::within(limit));
+    let (sheet, last) = match lying {
+        Some(page) => page,
+        None => by_index(db, row.id, from, limit)?,
+    };
+    Ok(LogPage::new(asked, sheet.records().collect(), last))
+}
+
+fn by_index(db: &Connection, run: i64, from: i64, limit: PageLimit) -> rusqlite::Result<(Sheet, Option<Seq>)> {
+    let mut events = db
+        .prepare_cached("SELECT seq, header, payload FROM events WHERE run = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3")?;
+    let mut events = events.query([run, from, sql_limit(limit)])?;
+    let (mut room, mut sheet, mut last) = (limit.room(), Sheet::within(limit), None);
+    while let Some(event) = events.next()?
+        && sheet.take(event, 1, &mut room)?
+    {
+        last = Some(row::seq(event, 0)?);
+    }
+    Ok((sheet, last))
+}
+
+/// The events from one position to another; `None` if they are not the run's next ones, one after the other. Then
+/// someone changed the rows, and only the index tells what is read.
+fn as_it_lies(
+    db: &Connection,
+    run: i64,
+    from: i64,
+    ends: (i64, i64),
+    limit: PageLimit,
+) -> rusqlite::Result<Option<(Sheet, Option<Seq>)>> {
+    let mut events =
+        db.prepare_cached("SELECT run, seq, header, payload FROM events WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos")?;
+    let mut events = events.query([ends.0, ends.1])?;
+    let (mut room, mut sheet, mut next) = (limit.room(), Sheet::within(limit), from);
     while let Some(event) = events.next()? {
-        if !sheet.take(event, 0, &mut room)? {
+        if (event.get(0)?, event.get(1)?) != (run, next) {
+            return Ok(None);
+        }
+        if !sheet.take(event, 2, &mut room)? {
             break;
         }
+        next += 1;
     }
-    Ok(sheet.records().collect())
+    Ok(Some((sheet, Seq::new(next.cast_unsigned() - 1))))
 }
 
 /// The first and the last position of up to `count` events from seq `from` on, if nothing else lies
@@ -174,10 +197,7 @@ pub(super) fn side_records(db: &Connection, run: &RunId) -> Result<Vec<SideRecor
     let mut records = records.query([run.as_str()])?;
     let mut decoded = Vec::new();
     while let Some(row) = records.next()? {
-        let record = SideRecord::decode(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?);
-        let damaged =
-            |err: r1_event::cbor::Malformed| StoreError::Damaged { run: run.clone(), reason: err.to_string() };
-        decoded.push(record.map_err(damaged)?);
+        decoded.push(SideRecord::restore(row.get_ref(0)?.as_blob().map_err(rusqlite::Error::from)?));
     }
     Ok(decoded)
 }

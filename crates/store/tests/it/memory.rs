@@ -19,6 +19,10 @@ impl Fixture for MemoryFixture {
     fn damage_blob(&self, _: Digest) -> BoxFuture<'_, bool> {
         future::ready(false).boxed()
     }
+
+    fn damage<'a>(&'a self, _: &'a str) -> BoxFuture<'a, bool> {
+        future::ready(false).boxed()
+    }
 }
 
 r1_store::store_conformance!(MemoryFixture(MemoryStore::new()));

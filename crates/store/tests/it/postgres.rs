@@ -100,6 +100,14 @@ impl Fixture for Schema {
         }
         .boxed()
     }
+
+    fn damage<'a>(&'a self, statement: &'a str) -> BoxFuture<'a, bool> {
+        async move {
+            self.execute(statement).await;
+            true
+        }
+        .boxed()
+    }
 }
 
 r1_store::store_conformance!(Schema::new());
@@ -117,6 +125,10 @@ mod log_14_two_stores_at_once {
 
         fn damage_blob(&self, hash: Digest) -> BoxFuture<'_, bool> {
             self.0.damage_blob(hash)
+        }
+
+        fn damage<'a>(&'a self, statement: &'a str) -> BoxFuture<'a, bool> {
+            self.0.damage(statement)
         }
     }
 

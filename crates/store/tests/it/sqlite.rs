@@ -56,6 +56,12 @@ impl Fixture for SqliteFixture {
         std::fs::write(&path, bytes).expect("the blob's file can be changed");
         std::future::ready(true).boxed()
     }
+
+    fn damage<'a>(&'a self, statement: &'a str) -> BoxFuture<'a, bool> {
+        let database = rusqlite::Connection::open(self.path()).expect("the store's file");
+        database.execute_batch(&statement.replace('@', "")).expect("the rows can be changed");
+        std::future::ready(true).boxed()
+    }
 }
 
 mod alone {
@@ -74,6 +80,10 @@ mod log_14_two_openings {
 
         fn damage_blob(&self, hash: Digest) -> BoxFuture<'_, bool> {
             self.0.damage_blob(hash)
+        }
+
+        fn damage<'a>(&'a self, statement: &'a str) -> BoxFuture<'a, bool> {
+            self.0.damage(statement)
         }
     }
 

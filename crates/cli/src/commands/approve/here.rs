@@ -1,12 +1,12 @@
 //! Requests in the store.
 
-use r1_event::{Payload, RunId, Seq};
+use r1_event::{Payload, RunId};
 use r1_protocol::data::{ApprovalRequested, EventData as _};
 use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::{artifact, history};
-use r1_store::{PageLimit, RunFilter, SharedStore};
+use r1_store::{Pages, RunFilter, SharedStore};
 
 use super::Pending;
 use crate::ask;
@@ -58,15 +58,10 @@ pub(super) async fn pending(store: &SharedStore) -> Result<Vec<Pending>, CliErro
 async fn requests(store: &SharedStore, state: &RunState) -> Result<Vec<Pending>, CliError> {
     let waiting: Vec<_> = state.approvals().map(|(id, _)| id.to_owned()).collect();
     let mut live = Live::new(state.run.clone(), follow::look(false, false));
-    let (mut found, mut next) = (Vec::new(), Seq::FIRST);
-    loop {
-        let page = store.read(&state.run, next, PageLimit::BULK).await?;
-        if page.is_empty() {
-            return Ok(found);
-        }
+    let (mut found, mut pages) = (Vec::new(), Pages::of_all(&**store, &state.run));
+    while let Some(page) = pages.next().await? {
         for record in &page {
             let Ok((place, payload)) = RunState::read(record) else { continue };
-            next = place.seq.next();
             if let Some((id, digest)) = follow::patch(&payload)
                 && let Ok(diff) = artifact::read(store, digest).await
             {
@@ -81,4 +76,5 @@ async fn requests(store: &SharedStore, state: &RunState) -> Result<Vec<Pending>,
             }
         }
     }
+    Ok(found)
 }

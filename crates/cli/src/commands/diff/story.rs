@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use r1_event::{Payload, RunId, Seq, UnixNanos};
+use r1_event::{Payload, RunId, UnixNanos};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::json;
 use r1_runtime::agent::RunState;
-use r1_store::{PageLimit, SharedStore};
+use r1_store::{Pages, SharedStore};
 use serde_json::Value;
 
 use crate::error::CliError;
@@ -88,18 +88,14 @@ impl Story {
     /// Reads a run of the store.
     pub(super) async fn read(store: &SharedStore, run: &RunId) -> Result<Self, CliError> {
         let mut story = Self::new(run.as_str());
-        let mut next = Seq::FIRST;
-        loop {
-            let page = store.read(run, next, PageLimit::BULK).await?;
-            if page.is_empty() {
-                return Ok(story);
-            }
+        let mut pages = Pages::of_all(&**store, run);
+        while let Some(page) = pages.next().await? {
             for record in &page {
                 let (place, payload) = RunState::read(record)?;
-                next = place.seq.next();
                 story.take(place.seq.get(), place.ts, &payload);
             }
         }
+        Ok(story)
     }
 
     pub(super) fn take(&mut self, seq: u64, at: UnixNanos, payload: &Payload) {

@@ -5,23 +5,27 @@ use r1_event::id::to_hex;
 use r1_runtime::control::checkpoint;
 use r1_runtime::keys;
 use r1_runtime::location::Purpose;
+use r1_runtime::source::Progress;
 use serde::Serialize;
 
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BOLD, DIM, print_json};
+use crate::progress::Ticker;
 use crate::render::text::count;
 use crate::target::stored_run;
 
 /// Sign a run as it is now
 ///
-/// Signs size, root and last hash of the log with the agent key and keeps the signature in the store.
+/// Checks the log, signs its size, root and last hash with the agent key and keeps the signature in the store.
 /// From then on a log that was truncated or rewritten no longer passes `r1 log validate`. Keep a copy
 /// of what is printed elsewhere, and not even whoever has the store and the key can deny it. A finished
 /// run gets its seal. If there is no agent key yet, one is made.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
+Exit codes: 0 signed, 1 the log is corrupt (nothing is signed), 2 usage or I/O.
+
 Examples:
   r1 log checkpoint last
   r1 log checkpoint 01K0E8 --json >> checkpoints.ndjson")]
@@ -50,7 +54,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     if let Some(path) = &key.minted {
         output::note(&format!("made a new agent key {} in {}", key.secret.kid(), path.display()));
     }
-    let record = checkpoint::checkpoint(&store, &run, &key.secret).await?;
+    let record = {
+        let progress = Progress::default();
+        let _ticker = Ticker::start(&progress, "checked");
+        checkpoint::checkpoint(&store, &run, &key.secret, &context.keyring()?, progress).await?
+    };
     store.close().await?;
     let name = record.name().to_owned();
     let (SideRecord::Seal(seal) | SideRecord::Checkpoint(seal)) = record else {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ArgGroup;
 use r1_event::Seq;
 use r1_receipt::export::tlog_proof;
-use r1_runtime::control::proof::{self, KeyStanding, Question, Verification};
+use r1_runtime::control::proof::{self, KeyStanding, ProveError, Question, Verification};
 use r1_runtime::source::Log;
 use serde::Serialize;
 
@@ -115,11 +115,13 @@ async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, Cli
 }
 
 async fn prove_for_stock_tools(log: Log, seq: Seq, args: &Args, context: &Context) -> Result<Exit, CliError> {
-    let proof = proof::prove_for_stock_tools(log, seq, args.size).await?;
+    let made = proof::prove_for_stock_tools(log, seq, args.size).await?;
     let publisher = publisher(context)?;
-    let key = publisher.note_key_of(&proof.run_id)?;
-    let checkpoint = key.checkpoint(proof.inclusion.size, proof.inclusion.root);
-    write(args, &tlog_proof(&proof.leaf, &proof.inclusion, &checkpoint))?;
+    let key = publisher.note_key_of(&made.run_id)?;
+    let checkpoint = key.checkpoint(made.inclusion.size, made.inclusion.root);
+    let text = tlog_proof(&made.leaf, &made.inclusion, &checkpoint);
+    proof::verify(text.as_bytes(), &context.keyring()?).map_err(ProveError::Unsound)?;
+    write(args, &text)?;
     output::note(&format!("its checkpoint is signed for {}", key.vkey()));
     Ok(Exit::Ok)
 }

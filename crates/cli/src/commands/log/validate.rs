@@ -1,9 +1,11 @@
 use std::io::Write as _;
 
 use r1_event::finding::{State, Verdict};
+use r1_runtime::Keyring;
 use r1_runtime::control::check;
 use r1_runtime::location::Purpose;
-use r1_runtime::source::Progress;
+use r1_runtime::source::{Log, Progress};
+use r1_store::SharedStore;
 
 use crate::context::Context;
 use crate::error::CliError;
@@ -22,6 +24,8 @@ use crate::target::Target;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 valid and complete, 1 corrupt, 2 usage or I/O, 3 valid but open.
+Of several targets the gravest counts, 1 before 2 before 3. What cannot be read is told on stderr
+and takes no verdict from the others.
 
 Examples:
   r1 log validate last
@@ -40,34 +44,78 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let mut verdicts = Vec::new();
+    let keyring = context.keyring()?;
+    let mut outcome = Outcome::default();
     if args.targets.is_empty() {
         let store = context.open_store(Purpose::Read).await?;
-        verdicts.extend(check_all(Target::all(store).await?.only(args.run.as_deref())?, context).await?);
+        outcome.take(Target::all(store).await, &args, &keyring).await;
     }
     for target in &args.targets {
-        let target = Target::open_to_check(context, target).await?.only(args.run.as_deref())?;
-        verdicts.extend(check_all(target, context).await?);
+        outcome.take(Target::open_to_check(context, target).await, &args, &keyring).await;
     }
-    let exit = verdict::exit(&verdicts);
-    if args.json {
-        print_json(&Report { runs: verdicts.into_iter().map(Into::into).collect() })?;
-    } else {
-        print(&verdicts)?;
-    }
-    Ok(exit)
+    outcome.tell(args.json)
 }
 
-async fn check_all(target: Target, context: &Context) -> Result<Vec<Verdict>, CliError> {
-    let keyring = context.keyring()?;
-    let progress = Progress::default();
-    let _ticker = Ticker::start(&progress, "checked");
-    let mut verdicts = Vec::new();
-    for log in target.logs {
-        let options = check::options(log.side_records(), &keyring, target.store.as_ref()).await?;
-        verdicts.push(check::check_log(log, options, progress.clone()).await?);
+/// What came of all that was to be checked.
+#[derive(Default)]
+struct Outcome {
+    verdicts: Vec<Verdict>,
+    /// Why the rest could not be judged.
+    unreadable: Vec<CliError>,
+}
+
+impl Outcome {
+    /// Judges all logs of a target. What cannot be read takes no verdict from the others.
+    async fn take(&mut self, opened: Result<Target, CliError>, args: &Args, keyring: &Keyring) {
+        let target = match opened.and_then(|target| target.only(args.run.as_deref())) {
+            Ok(target) => target,
+            Err(err) => return self.unreadable.push(err),
+        };
+        let progress = Progress::default();
+        let _ticker = Ticker::start(&progress, "checked");
+        for log in target.logs {
+            match judge(log, target.store.as_ref(), keyring, &progress).await {
+                Ok(verdict) => self.verdicts.push(verdict),
+                Err(err) => self.unreadable.push(err),
+            }
+        }
     }
-    Ok(verdicts)
+
+    fn tell(mut self, json: bool) -> Result<Exit, CliError> {
+        if self.verdicts.is_empty()
+            && let Some(last) = self.unreadable.pop()
+        {
+            self.unreadable.iter().for_each(output::print_error);
+            return Err(last);
+        }
+        let (exit, Self { verdicts, unreadable }) = (self.exit(), self);
+        if json {
+            print_json(&Report { runs: verdicts.into_iter().map(Into::into).collect() })?;
+        } else {
+            print(&verdicts)?;
+        }
+        unreadable.iter().for_each(output::print_error);
+        Ok(exit)
+    }
+
+    /// The gravest: a corrupt log, then one that could not be read, then one that is open.
+    fn exit(&self) -> Exit {
+        match (verdict::exit(&self.verdicts), self.unreadable.last()) {
+            (Exit::Failed, _) => Exit::Failed,
+            (_, Some(err)) => err.exit(),
+            (exit, None) => exit,
+        }
+    }
+}
+
+async fn judge(
+    log: Log,
+    store: Option<&SharedStore>,
+    keyring: &Keyring,
+    progress: &Progress,
+) -> Result<Verdict, CliError> {
+    let options = check::options(log.side_records(), keyring, store).await?;
+    Ok(check::check_log(log, options, progress.clone()).await?)
 }
 
 fn print(verdicts: &[Verdict]) -> Result<(), CliError> {

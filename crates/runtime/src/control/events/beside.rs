@@ -54,7 +54,7 @@ impl Beside {
 
     /// What all events of a run share, also if its first event was erased or pruned.
     pub(crate) async fn facts(&mut self, store: &SharedStore, run: &RunId) -> Result<RunFacts, EventsError> {
-        let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+        let page = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
         let first = page.first().ok_or_else(|| EventsError::NoRun { run: run.clone() })?;
         let is_first = place(first).is_none_or(|place| place.seq == Seq::FIRST.get());
         if !is_first || is_erased(first) {
@@ -78,7 +78,7 @@ impl Beside {
                 }
                 // A later one took more.
                 SideRecord::Prune(prune) => self.prune = Some(prune),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
             }
         }
         Ok(())

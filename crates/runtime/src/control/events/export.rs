@@ -69,11 +69,11 @@ async fn read(
 ) {
     while !range.is_empty() {
         let part = match store.read(&run, seq(range.start), PART).await {
-            Ok(mut records) => {
+            Ok(page) => {
+                // Sequences count from 0. Nothing may be left of a log that was pruned meanwhile.
+                range.start = if page.records.is_empty() { range.end } else { page.next().get() - 1 };
+                let mut records = page.records;
                 records.retain(|record| place(record).is_none_or(|place| place.seq <= range.end));
-                let last = records.last().and_then(place).map(|place| place.seq);
-                // A part without an end is damaged, which whoever writes it will find.
-                range.start = last.unwrap_or(range.end);
                 Ok(records)
             }
             Err(err) => {

@@ -161,7 +161,7 @@ struct Place {
 impl Scene {
     async fn of(store: &SharedStore, run: &RunId) -> Result<Self, StoreError> {
         let head = store.head(run).await?.ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
-        let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?;
+        let first = store.read(run, Seq::FIRST, PageLimit::ONE).await?.records;
         let started = first.first().and_then(operator::run_started);
         let kind = started.as_ref().and_then(|started| started.run_kind.as_deref());
         // Only its recorder adds to a recorded run.

@@ -177,9 +177,9 @@ fn check_event(proof: &ProofFile, seq: u64, record: &Record) -> Result<(), Verif
     if seq == 0 || place.run_id != proof.run_id || place.seq != seq {
         return Err(VerifyError::OtherEvent { run_id: place.run_id, seq: place.seq });
     }
-    if let (Ok(header), Some(payload)) = (record.header(), &record.payload)
-        && header.payload_hash != Digest::blake3(payload)
-    {
+    // A v1 event's own hash covers its payload.
+    let is_v2 = record.version() == Some(Version::V2);
+    if is_v2 && record.payload.is_some() && !record.has_its_payload() {
         return Err(VerifyError::Payload { seq });
     }
     Ok(())

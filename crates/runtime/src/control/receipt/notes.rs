@@ -23,7 +23,11 @@ pub(crate) async fn notes_of(log: &Log, store: Option<&SharedStore>) -> Result<N
                 told.insert((redaction.ts, redaction.run_id.clone(), redaction.seq));
             }
             SideRecord::Prune(prune) if prune.graph.is_none() => return Err(RebuildError::PrunedBlindly { run }),
-            SideRecord::Prune(_) | SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) => {}
+            SideRecord::Prune(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => {}
         }
     }
     // In order of time: what a later redaction says of an event replaces what an earlier one said.
@@ -40,7 +44,7 @@ async fn read_redaction(
     (run, place, seq): (&str, &RunId, Seq),
 ) -> Result<(), RebuildError> {
     if let Some(store) = store {
-        let page = store.read(place, seq, PageLimit::ONE).await?;
+        let page = store.read(place, seq, PageLimit::ONE).await?.records;
         page.iter().for_each(|record| notes.read_redaction(run, record));
     } else if place.as_str() == run {
         for page in log.pages() {

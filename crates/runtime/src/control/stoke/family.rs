@@ -7,12 +7,11 @@ use futures_util::stream::{BoxStream, SelectAll};
 use r1_event::projection::typed_name;
 use r1_event::{Kind, Payload, Record, RunId, Seq};
 use r1_protocol::data::{EventData as _, RunChildStarted};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{PageLimit, Pages, SharedStore, StoreError};
 
 use crate::agent::command::{Command, Refusal, Resolution};
 use crate::control::caller::Caller;
 use crate::control::command::{Answer, CommandError, command};
-use crate::control::view::place;
 use crate::engine::Engine;
 use crate::history::load;
 
@@ -75,11 +74,8 @@ pub async fn family(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, Stor
     let mut family = vec![run.clone()];
     let mut unread = VecDeque::from([run.clone()]);
     while let Some(run) = unread.pop_front() {
-        let mut next = Seq::FIRST;
-        loop {
-            let page = store.read(&run, next, PageLimit::default()).await?;
-            let Some(last) = page.last().and_then(place).and_then(|place| Seq::new(place.seq)) else { break };
-            next = last.next();
+        let mut pages = Pages::new(&**store, &run, Seq::FIRST, PageLimit::default());
+        while let Some(page) = pages.next().await? {
             for Child { run, .. } in page.iter().filter_map(Child::of) {
                 if !family.contains(&run) {
                     family.push(run.clone());

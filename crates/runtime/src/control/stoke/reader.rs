@@ -5,7 +5,7 @@ use r1_protocol::stoke::{Line, Options};
 use r1_receipt::Graph;
 use r1_receipt::graph::Notes;
 use r1_store::watch::HeadWatch;
-use r1_store::{PageLimit, SharedStore};
+use r1_store::{PageLimit, Pages, SharedStore};
 
 use super::{RunLines, notes, pruning};
 use crate::control::events::{Beside, EventsError, unreadable};
@@ -66,18 +66,19 @@ impl Reader {
 
     /// Reads what is there, up to a limit. Nothing if nothing new is.
     pub async fn look(&mut self) -> Result<Look, EventsError> {
-        let records = self.store.read(&self.run, self.next, PAGE).await?;
-        let mut events = Vec::with_capacity(records.len());
-        for record in records {
+        let page = self.store.read(&self.run, self.next, PAGE).await?;
+        let next = page.next();
+        let mut events = Vec::with_capacity(page.records.len());
+        for record in page.records {
             let Some(place) = place(&record) else { return Err(unreadable(&self.run)) };
             let gap = if place.seq > self.next.get() { self.gap().await? } else { None };
             if record.payload.is_none() && !self.lines.knows_erasure(place.seq) {
                 self.relearn(place.seq).await?;
             }
-            self.next = Seq::new(place.seq).unwrap_or(self.next).next();
             let lines = gap.into_iter().chain(self.lines.push(&record)).collect();
             events.push((record, lines));
         }
+        self.next = next;
         // Asked after the events: what came between the two is found by the next look.
         let head = self.store.head(&self.run).await?;
         let ended = head.as_ref().is_some_and(|head| head.terminal.is_some() && head.next <= self.next);
@@ -93,16 +94,13 @@ impl Reader {
     async fn relearn(&mut self, seq: u64) -> Result<(), EventsError> {
         let (log, notes) = beside(&self.store, &self.run).await?;
         let mut graph = Graph::new(notes);
-        let mut next = Seq::FIRST;
-        while next.get() < seq {
-            let page = self.store.read(&self.run, next, PAGE).await?;
-            let places = page.iter().map(|record| Some((Seq::new(place(record)?.seq)?, record)));
-            for (at, record) in places.map_while(|known| known).filter(|(at, _)| at.get() < seq) {
+        let mut pages = Pages::new(&*self.store, &self.run, Seq::FIRST, PAGE);
+        'before: while let Some(page) = pages.next().await? {
+            for record in &page {
+                if place(record).is_none_or(|place| place.seq >= seq) {
+                    break 'before;
+                }
                 graph.push(record);
-                next = at.next();
-            }
-            if page.last().and_then(place).is_none_or(|last| last.seq >= seq) {
-                break;
             }
         }
         self.lines.relearn(graph, log.side_records());

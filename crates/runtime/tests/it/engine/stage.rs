@@ -237,7 +237,7 @@ impl Stage {
     }
 
     pub(crate) async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap()
+        self.store.read(run, Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap().records
     }
 
     /// The types of a run's events, in order.

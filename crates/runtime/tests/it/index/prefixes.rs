@@ -37,7 +37,7 @@ pub(crate) async fn agree(store: &SharedStore, run: &RunId) {
 }
 
 pub(super) async fn log(store: &SharedStore, run: &RunId) -> Vec<Record> {
-    store.read(run, Seq::FIRST, PageLimit { events: usize::MAX, bytes: usize::MAX }).await.unwrap()
+    store.read(run, Seq::FIRST, PageLimit { events: usize::MAX, bytes: usize::MAX }).await.unwrap().records
 }
 
 /// Appends records as they are, and without the blobs that they name.

@@ -98,7 +98,7 @@ impl House {
     }
 
     pub(super) async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap()
+        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records
     }
 
     pub(super) async fn state(&self, run: &RunId) -> RunState {

@@ -70,6 +70,7 @@ fn refuse(err: ProveError) -> ApiError {
     match err {
         ProveError::Tree(_) | ProveError::Short { .. } => ApiError::validation(err.to_string()),
         ProveError::Pruned => ApiError::conflict(err.to_string()).hint("ask for a part of the log that is still there"),
+        ProveError::Unsound(_) => ApiError::conflict(err.to_string()).hint("see what is wrong with `r1 log validate`"),
         ProveError::Source(err) => ApiError::internal(&err),
     }
 }

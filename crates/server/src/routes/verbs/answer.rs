@@ -110,7 +110,7 @@ async fn moved_together(app: &App, effect: &Effect) -> Result<Vec<String>, ApiEr
     let (run, seq) = place(effect)?;
     let facts = facts(app, &run).await?;
     let mut found = Vec::new();
-    for record in app.engine.store().read(&run, seq, PageLimit { events: 256, bytes: 4 << 20 }).await? {
+    for record in app.engine.store().read(&run, seq, PageLimit { events: 256, bytes: 4 << 20 }).await?.records {
         let Some(envelope) = facts.envelope(&record, None, Thinking::Hidden) else { break };
         let envelope = parsed(&envelope);
         let type_name = envelope["type"].as_str().unwrap_or_default();
@@ -140,7 +140,7 @@ async fn member(app: &App, effect: &Effect, name: &str) -> Result<String, ApiErr
 async fn envelope(app: &App, effect: &Effect) -> Result<Envelope, ApiError> {
     let (run, seq) = place(effect)?;
     let facts = facts(app, &run).await?;
-    let record = app.engine.store().read(&run, seq, PageLimit::ONE).await?.into_iter().next();
+    let record = app.engine.store().read(&run, seq, PageLimit::ONE).await?.records.into_iter().next();
     let side_records = app.engine.store().side_records(&run).await?;
     let erased = side_records.iter().find_map(|record| match record {
         SideRecord::Erase(erased) if erased.seq == seq => Some(erased),
@@ -150,7 +150,7 @@ async fn envelope(app: &App, effect: &Effect) -> Result<Envelope, ApiError> {
 }
 
 async fn facts(app: &App, run: &RunId) -> Result<RunFacts, ApiError> {
-    let first = app.engine.store().read(run, Seq::FIRST, PageLimit::ONE).await?;
+    let first = app.engine.store().read(run, Seq::FIRST, PageLimit::ONE).await?.records;
     first.first().and_then(|first| RunFacts::of_first(first, None)).ok_or_else(|| gone("run"))
 }
 

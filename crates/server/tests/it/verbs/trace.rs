@@ -36,7 +36,7 @@ async fn started(node: &Node, traceparent: &str) -> RunStarted {
     let request = request.header("content-type", "application/json").body(json!({ "prompt": "go" }).to_string());
     let task = json_of(request.send().await.unwrap(), 200).await["data"].clone();
     let run = task["latest_run_id"].as_str().unwrap().parse().unwrap();
-    let first = node.store.read(&run, Seq::FIRST, PageLimit::ONE).await.unwrap();
+    let first = node.store.read(&run, Seq::FIRST, PageLimit::ONE).await.unwrap().records;
     match Payload::decode(Kind::RunStarted, first[0].payload.as_ref().unwrap()) {
         Ok(Payload::RunStarted(started)) => *started,
         other => panic!("{other:?}"),

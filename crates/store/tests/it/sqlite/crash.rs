@@ -62,7 +62,7 @@ async fn log_11_nothing_acknowledged_is_lost_or_doubled_by_sigkill() {
 async fn check_growth(store: &SharedStore, chain: &mut Chain, ack: Option<&Ack>) {
     let run = chain.run().clone();
     loop {
-        let page = store.read(&run, chain.next_seq(), PageLimit::default()).await.unwrap();
+        let page = store.read(&run, chain.next_seq(), PageLimit::default()).await.unwrap().records;
         if page.is_empty() {
             break;
         }
@@ -74,7 +74,7 @@ async fn check_growth(store: &SharedStore, chain: &mut Chain, ack: Option<&Ack>)
     if let Some(Ack { next, hash, .. }) = ack {
         assert!(chain.next_seq() >= *next, "{run} was acknowledged up to {next} and goes on at {}", chain.next_seq());
         let last = next.previous().unwrap();
-        let found = store.read(&run, last, PageLimit { events: 1, bytes: 0 }).await.unwrap();
+        let found = store.read(&run, last, PageLimit { events: 1, bytes: 0 }).await.unwrap().records;
         assert_eq!(found[0].hash(), *hash, "event {last} of {run} is another one");
     }
 }
@@ -243,6 +243,6 @@ async fn what_an_interrupted_prune_left_is_removed_on_opening() {
     assert_eq!(events(&raw), Ok(1001));
     let store = open(&fixture.path()).await;
     assert_eq!(events(&raw), Ok(101));
-    assert_eq!(store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap().len(), 100);
+    assert_eq!(store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap().records.len(), 100);
     assert_eq!(store.run(&run(1)).await.unwrap().unwrap().pruned_through, Some(seq(900)));
 }

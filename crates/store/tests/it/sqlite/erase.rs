@@ -47,7 +47,7 @@ fn secrets_in(folder: &Path) -> BTreeSet<u64> {
 async fn erase(store: &SharedStore, run_number: u64, seqs: impl IntoIterator<Item = u64>) {
     let run = run(run_number);
     let head = store.head(&run).await.unwrap().unwrap();
-    let last = store.read(&run, head.next.previous().unwrap(), PageLimit::default()).await.unwrap().remove(0);
+    let last = store.read(&run, head.next.previous().unwrap(), PageLimit::default()).await.unwrap().records.remove(0);
     let header = last.header().unwrap();
     let redaction = EventRef { run_id: run.clone(), seq: header.seq, ts: header.ts, hash: last.hash() };
     let erasure = |n| Erase {
@@ -65,7 +65,7 @@ async fn erase(store: &SharedStore, run_number: u64, seqs: impl IntoIterator<Ite
 
 async fn prune(store: &SharedStore, run_number: u64, through: u64) {
     let run_id = run(run_number);
-    let last = store.read(&run_id, seq(through), PageLimit { events: 1, bytes: 0 }).await.unwrap().remove(0);
+    let last = store.read(&run_id, seq(through), PageLimit { events: 1, bytes: 0 }).await.unwrap().records.remove(0);
     let prune = Prune {
         run_id,
         version: Version::V2,
@@ -154,7 +154,7 @@ async fn log_15_erasing_waits_for_a_reader_that_is_in_the_way() {
         async move { erase(&store, 1, [2]).await }
     });
     // The payload is gone for readers at once, from the files when the other one lets go.
-    while store.read(&run(1), seq(2), PageLimit::default()).await.unwrap()[0].payload.is_some() {
+    while store.read(&run(1), seq(2), PageLimit::default()).await.unwrap().records[0].payload.is_some() {
         tokio::task::yield_now().await;
     }
     assert!(!erasing.is_finished());

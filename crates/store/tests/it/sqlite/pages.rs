@@ -20,8 +20,11 @@ async fn a_gap_wider_than_a_page_does_not_hide_what_follows() {
         Connection::open(fixture.path()).unwrap().execute("DELETE FROM events WHERE seq BETWEEN 4 AND 15", []);
     assert_eq!(removed, Ok(12));
     let limit = PageLimit { events: 5, ..PageLimit::default() };
-    assert_eq!(seqs(&store.read(&run(1), seq(4), limit).await.unwrap()), [16, 17, 18, 19, 20]);
+    assert_eq!(seqs(&store.read(&run(1), seq(4), limit).await.unwrap().records), [16, 17, 18, 19, 20]);
     // A page that reaches into the gap may end there.
-    assert_eq!(seqs(&store.read(&run(1), seq(1), limit).await.unwrap()), [1, 2, 3]);
-    assert_eq!(seqs(&store.read(&run(1), seq(3), PageLimit::default()).await.unwrap()), [3, 16, 17, 18, 19, 20]);
+    assert_eq!(seqs(&store.read(&run(1), seq(1), limit).await.unwrap().records), [1, 2, 3]);
+    assert_eq!(
+        seqs(&store.read(&run(1), seq(3), PageLimit::default()).await.unwrap().records),
+        [3, 16, 17, 18, 19, 20]
+    );
 }
