@@ -50,6 +50,7 @@ impl LogCheck {
             }
         }
         check.tree = check.vouchers.next_size().map(|_| Frontier::default());
+        check.vouchers.begin();
         check
     }
 
@@ -91,6 +92,7 @@ impl LogCheck {
         let findings = self.findings.list();
         let Outcome { run_id, schema_version, events, compat, mut state, merkle_root, head_hash } =
             self.events.finish(findings);
+        let has_ended = state == State::Complete;
         if let Ending::Torn { offset } = ending {
             state = State::Truncated;
             let message = format!("the last event is cut off at byte {offset}");
@@ -99,7 +101,7 @@ impl LogCheck {
         if let Some(standing) = &options.standing {
             standing.compare(state != State::Open, last, &mut state, findings);
         }
-        let extent = Extent { size, last, first_missing, pruned_through: 0 };
+        let extent = Extent { size, last, first_missing, has_ended };
         let sealed_by = self.vouchers.finish(&run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);
