@@ -261,13 +261,15 @@ class Log:
 
     def __init__(self, prune=None):
         self.run_id, self.size, self.head, self.tree, self.kind = None, 0, b"", Tree(), None
-        self.standings = {}
+        # Before the first event nothing has been hashed: zeros stand for the last event.
+        self.standings = {0: (self.tree.root(), bytes(32))}
         self.erased = set()
-        self.hashes = {}
+        self.named = {}
         if prune is not None:
             demand(prune.get("schema_version") == 2, "the prune record is not of a v2 log")
             self.run_id, self.size, self.head = prune.get("run_id"), prune.get("through"), prune.get("last_hash")
             self.tree = Tree(size=self.size, peaks=prune.get("peaks"))
+            Tree(sha256_hash, self.size, prune.get("peaks_sha256"))
             self.standings[self.size] = (self.tree.root(), self.head)
 
     def follow(self, header_bytes, header, payload):
@@ -283,7 +285,8 @@ class Log:
         else:
             self.check_payload(seq, header, payload)
         self.run_id, self.size, self.kind = header.get("run_id"), seq, header.get("kind")
-        self.head = self.hashes[seq] = blake3_hash(header_bytes)
+        self.head = blake3_hash(header_bytes)
+        self.named[seq] = (self.head, header.get("ts"))
         self.tree.push(header_bytes)
         self.standings[seq] = (self.tree.root(), self.head)
 
@@ -304,8 +307,9 @@ def check_record(log, record, keys):
     if name == "erase":
         seq, redaction = record.get("seq"), record.get("redaction")
         demand(seq in log.erased or seq not in log.standings, f"event {seq} has an erase record and a payload")
-        if redaction.get("run_id") == log.run_id and redaction.get("seq") in log.hashes:
-            demand(log.hashes[redaction.get("seq")] == redaction.get("hash"), f"the erase record of event {seq} names another event")
+        if redaction.get("run_id") == log.run_id and redaction.get("seq") in log.named:
+            named = (redaction.get("hash"), redaction.get("ts"))
+            demand(log.named[redaction.get("seq")] == named, f"the erase record of event {seq} names another event")
         log.erased.discard(seq)
         return f"event {seq} erased, see event {redaction.get('seq')} of {redaction.get('run_id')}"
     if name == "prune":

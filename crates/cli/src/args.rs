@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser};
+use r1_event::Seq;
 
 use crate::commands::Command;
 
@@ -21,6 +22,15 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// Reads the place of an event in a log.
+pub(crate) fn parse_seq(text: &str) -> Result<Seq, String> {
+    match text.parse() {
+        Ok(0) => Err("events are counted from 1".into()),
+        Ok(place) => Seq::new(place).ok_or_else(|| format!("no log has more than {} events", Seq::MAX)),
+        Err(_) => Err("expected the place of an event, counted from 1".into()),
+    }
 }
 
 /// Keeps a command's own options together.

@@ -20,6 +20,7 @@ mod render;
 mod settings;
 mod signals;
 mod target;
+mod trust;
 mod workshop;
 
 use std::process::ExitCode;

@@ -8,6 +8,49 @@ use tempfile::NamedTempFile;
 
 use crate::error::CliError;
 
+/// Where a command writes what it makes.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Output {
+    /// Where to write; standard output if not given or `-`
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output file if there is one
+    #[arg(long)]
+    force: bool,
+}
+
+impl Output {
+    /// The file; `None` for standard output.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| !is_stdout(path))
+    }
+
+    /// Writes there.
+    pub(crate) fn write(&self, content: impl FnOnce(&mut dyn Write) -> Result<(), CliError>) -> Result<(), CliError> {
+        match self.file() {
+            Some(path) => write(path, Replace::if_forced(self.force), content),
+            None => {
+                let mut out = BufWriter::new(io::stdout().lock());
+                content(&mut out)?;
+                Ok(out.flush()?)
+            }
+        }
+    }
+
+    /// Writes bytes that are there already.
+    pub(crate) fn write_bytes(&self, bytes: &[u8]) -> Result<(), CliError> {
+        match self.file() {
+            Some(path) => write_bytes(path, Replace::if_forced(self.force), bytes),
+            None => self.write(|out| Ok(out.write_all(bytes)?)),
+        }
+    }
+}
+
+/// Whether a name that was given for a file means standard output.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
 /// Whether what is there already may be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replace {

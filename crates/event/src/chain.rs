@@ -46,13 +46,11 @@ impl Chain {
         Self { run, version, head: None, tree, v1_tree, terminal: None }
     }
 
-    /// The log of a run whose first events were pruned, as it stood at the cut. `None` if the record does not fit
-    /// together, or is of a format whose logs are not pruned.
+    /// The log of a run whose first events were pruned, as it stood at the cut.
     #[must_use]
-    pub fn behind(prune: &Prune) -> Option<Self> {
-        let tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone())?;
-        let chain = Self { head: Some(prune.last_hash), tree, ..Self::new(prune.run_id.clone()) };
-        (prune.version == chain.version).then_some(chain)
+    pub fn behind(prune: &Prune) -> Self {
+        let (head, tree) = (Some(prune.last_hash), prune.trees.blake3().clone());
+        Self { head, tree, ..Self::new(prune.run_id.clone()) }
     }
 
     /// The run.
@@ -323,18 +321,18 @@ impl Batch {
     }
 
     /// An empty batch that begins a run behind events that were pruned elsewhere. A store takes it where it has
-    /// nothing of the run, and keeps `beside` with it: what stands beside the log up to the last prune record,
-    /// which says where the run begins. `None` if there is no such record, or it does not fit together.
+    /// nothing of the run, and keeps `beside` with it: what stands beside the log up to the last prune record.
+    /// The one that took the most says where the run begins. `None` if there is none, or a record is of another run.
     #[must_use]
     pub fn behind(beside: &[SideRecord]) -> Option<Self> {
         let is_prune = |record: &SideRecord| matches!(record, SideRecord::Prune(_));
         let beside = &beside[..=beside.iter().rposition(is_prune)?];
-        let Some(SideRecord::Prune(prune)) = beside.last() else { return None };
-        let chain = Chain::behind(prune)?;
+        let prune = Prune::furthest(beside)?;
+        let chain = Chain::behind(prune);
         if beside.iter().any(|record| record.run_id().is_some_and(|run| run != chain.run.as_str())) {
             return None;
         }
-        let origin = Origin { through: prune.through, beside: beside.to_vec() };
+        let origin = Origin { through: prune.through(), beside: beside.to_vec() };
         Some(Self { origin: Some(origin), ..Self::new(&chain) })
     }
 

@@ -4,11 +4,13 @@
 //! chain. Each stands on proof of its own: an erasure names a `redaction.applied` event, a prune keeps
 //! the hashes that the rest of the log continues, a seal is signed.
 
+mod prune;
+
+pub use self::prune::{Prune, Trees};
 use crate::cbor::{Malformed, Rules, Value};
 use crate::id::{Digest, RunId, Seq, UnixNanos};
 use crate::key::KeyId;
 use crate::kind::Kind;
-use crate::record::Version;
 use crate::seal::{Seal, Statement};
 
 /// One fact beside a log.
@@ -71,35 +73,6 @@ pub struct Erase {
     pub context: Option<RunContext>,
     /// The `redaction.applied` event that says who, why and which.
     pub redaction: EventRef,
-}
-
-/// A prefix of a finished run was removed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Prune {
-    /// The run.
-    pub run_id: RunId,
-    /// Its format.
-    pub version: Version,
-    /// The last event that is gone.
-    pub through: Seq,
-    /// Hash of that event.
-    pub last_hash: Digest,
-    /// Peaks of the log's tree over the events that are gone ([`crate::merkle::Frontier`]).
-    pub peaks: Vec<Digest>,
-    /// The same with SHA-256, for receipts.
-    pub peaks_sha256: Vec<Digest>,
-    /// When.
-    pub pruned_at: UnixNanos,
-    /// Why.
-    pub reason: String,
-    /// What projections need of the first event.
-    pub context: RunContext,
-    /// The turn that was open at the cut.
-    pub open_turn: Option<String>,
-    /// The calls that were open at the cut: id, attempt, seq of the schedule.
-    pub open_calls: Vec<(String, u32, Seq)>,
-    /// What receipts need of the events that are gone.
-    pub graph: Option<Value>,
 }
 
 impl SideRecord {
@@ -227,59 +200,6 @@ impl Erase {
                 ts: UnixNanos(redaction.get("ts")?.as_int()?),
                 hash: read_digest(redaction.get("hash")?)?,
             },
-        })
-    }
-}
-
-impl Prune {
-    fn put(&self, map: &mut Fields) {
-        let Self { run_id, version, through, last_hash, peaks, peaks_sha256, .. } = self;
-        let Self { pruned_at, reason, context, open_turn, open_calls, graph, .. } = self;
-        map.put("run_id", Value::text(run_id.as_str()));
-        map.put("schema_version", Value::Uint(version.number().into()));
-        map.put("through", Value::Uint(through.get()));
-        map.put("last_hash", digest(last_hash));
-        map.put("peaks", Value::Array(peaks.iter().map(digest).collect()));
-        map.put("peaks_sha256", Value::Array(peaks_sha256.iter().map(digest).collect()));
-        map.put("pruned_at", Value::int(pruned_at.0));
-        map.put("reason", Value::text(reason));
-        map.put("context", context.to_value());
-        map.put_optional("open_turn", open_turn.as_deref().map(Value::text));
-        let call = |(id, attempt, seq): &(String, u32, Seq)| {
-            Value::Array(vec![Value::text(id), Value::Uint((*attempt).into()), Value::Uint(seq.get())])
-        };
-        map.put_optional(
-            "open_calls",
-            (!open_calls.is_empty()).then(|| Value::Array(open_calls.iter().map(call).collect())),
-        );
-        map.put_optional("graph", graph.clone());
-    }
-
-    fn read(value: &Value) -> Option<Self> {
-        let list = |key| value.get(key).map_or(Some(&[][..]), Value::as_array);
-        let call = |call: &Value| match call.as_array()? {
-            [id, attempt, seq] => {
-                Some((id.as_text()?.into(), attempt.as_uint()?.try_into().ok()?, Seq::new(seq.as_uint()?)?))
-            }
-            _ => None,
-        };
-        Some(Self {
-            run_id: read_text(value, "run_id")?.parse().ok()?,
-            version: match value.get("schema_version")?.as_uint()? {
-                1 => Version::V1,
-                2 => Version::V2,
-                _ => return None,
-            },
-            through: read_seq(value, "through")?,
-            last_hash: read_digest(value.get("last_hash")?)?,
-            peaks: list("peaks")?.iter().map(read_digest).collect::<Option<_>>()?,
-            peaks_sha256: list("peaks_sha256")?.iter().map(read_digest).collect::<Option<_>>()?,
-            pruned_at: UnixNanos(value.get("pruned_at")?.as_int()?),
-            reason: read_text(value, "reason")?,
-            context: RunContext::read(value.get("context")?),
-            open_turn: read_text(value, "open_turn"),
-            open_calls: list("open_calls")?.iter().map(call).collect::<Option<_>>()?,
-            graph: value.get("graph").cloned(),
         })
     }
 }

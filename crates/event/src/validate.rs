@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ended;
 mod erasures;
 mod facts;
 mod findings;

@@ -1,6 +1,6 @@
 //! All that the protocol promises, held against a whole log.
 
-use r1_event::side_record::Erase;
+use r1_event::side_record::{Erase, Prune};
 use r1_event::{Record, SideRecord};
 
 use crate::lint::{Linter, Writer};
@@ -22,14 +22,7 @@ pub fn problems(records: &[Record], side_records: &[SideRecord]) -> Vec<String> 
             | SideRecord::Damaged(_) => None,
         })
         .collect();
-    let prune = side_records.iter().find_map(|record| match record {
-        SideRecord::Prune(prune) => Some(prune),
-        SideRecord::Erase(_)
-        | SideRecord::Seal(_)
-        | SideRecord::Checkpoint(_)
-        | SideRecord::Other(_)
-        | SideRecord::Damaged(_) => None,
-    });
+    let prune = Prune::furthest(side_records);
     let erased = |seq: u64| erasures.iter().copied().find(|erase| erase.seq.get() == seq);
     let facts = match (prune, records.first()) {
         (Some(prune), _) => RunFacts::of_prune(prune),
@@ -45,7 +38,7 @@ pub fn problems(records: &[Record], side_records: &[SideRecord]) -> Vec<String> 
     if let Some(prune) = prune {
         let marker = facts.pruned(prune);
         linter.push(marker.sequence, &marker.type_name, &marker.data);
-        position = prune.through.get();
+        position = prune.through().get();
     }
     for record in records {
         position += 1;

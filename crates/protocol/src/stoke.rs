@@ -137,7 +137,7 @@ impl Projection {
     pub fn pruned(&self, prune: &Prune, ledger_node_id: Option<String>) -> Line {
         let envelope = self.facts.pruned(prune);
         let hash = Digest::blake3(envelope.event_id.as_bytes());
-        let stamp = Stamp { ts: prune.pruned_at, seq: prune.through.get(), hash, ledger_node_id };
+        let stamp = Stamp { ts: prune.pruned_at, seq: prune.through().get(), hash, ledger_node_id };
         let body = without_blanks(envelope.data);
         let bytes = stoke_line(&self.origin, &stamp, 0, &stoke_type(&envelope.type_name), body);
         Line { kind: LineKind::Other, seq: stamp.seq, bytes }

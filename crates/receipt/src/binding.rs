@@ -47,20 +47,13 @@ impl Binding {
             tree: Frontier::default(),
             tree_sha256: Frontier::default(),
         };
-        for record in side_records {
-            if let SideRecord::Prune(prune) = record {
-                binding.go_on_from(prune);
-            }
+        if let Some(prune) = Prune::furthest(side_records) {
+            binding.first_seq = prune.through().get() + 1;
+            binding.head = Some(prune.last_hash);
+            binding.tree = prune.trees.blake3().clone();
+            binding.tree_sha256 = prune.trees.sha256().clone();
         }
         binding
-    }
-
-    fn go_on_from(&mut self, prune: &Prune) {
-        let size = prune.through.get();
-        self.first_seq = size + 1;
-        self.head = Some(prune.last_hash);
-        self.tree = Frontier::from_parts(size, prune.peaks.clone()).unwrap_or_default();
-        self.tree_sha256 = Frontier::from_parts(size, prune.peaks_sha256.clone()).unwrap_or_default();
     }
 
     /// Takes the next events.

@@ -90,6 +90,28 @@ mod tests {
     }
 
     #[test]
+    fn a_private_key_is_written_as_rfc_8410_prints_it_and_read_with_its_public_half_too() {
+        // RFC 8410 §10.3, the same key in both forms.
+        let alone = "\
+-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+        let with_public = "\
+-----BEGIN PRIVATE KEY-----
+MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+oB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrB
+Z9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PRIVATE KEY-----
+";
+        let key = SecretKey::from_pem(alone).unwrap();
+        assert_eq!(*key.to_pem().unwrap(), *alone);
+        let public = "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
+        assert_eq!(r1_event::id::to_hex(key.public().as_bytes()), public);
+        assert_eq!(SecretKey::from_pem(with_public).unwrap().kid(), key.kid());
+    }
+
+    #[test]
     fn a_debug_print_shows_no_secret() {
         assert_eq!(format!("{:?}", key()), format!("SecretKey({KID})"));
     }

@@ -10,10 +10,12 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use ed25519_dalek::VerifyingKey;
 use jiff::Timestamp;
 use r1_event::seal::SealKey;
 use r1_event::{KeyId, UnixNanos};
-use r1_receipt::key::{AttestKey, Entry, KeyError, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
+use r1_receipt::export::{InvalidName, NoteKey};
+use r1_receipt::key::{AttestKey, Entry, KeyError, KnownKey, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
 use zeroize::Zeroizing;
 
 pub use self::ring::{KnownKeys, known_keys};
@@ -25,18 +27,39 @@ use crate::world::{self, NoRandomness};
 pub struct Keyring {
     /// Keys that count, in order of their file names.
     pub entries: Vec<Entry>,
+    /// Keys of which nothing is said, from files that somebody named.
+    pub bare: Vec<VerifyingKey>,
     /// Files that were refused, and why.
     pub refused: Vec<KeysError>,
 }
 
 impl Keyring {
-    /// Reads every entry of the keyring directory; one that is not there has none.
+    /// Reads every entry of the keyring in the home.
     pub fn read(home: &Home) -> Result<Self, KeysError> {
+        Self::read_directory(&home.keyring())
+    }
+
+    /// Reads every entry of a keyring directory; one that is not there has none.
+    pub fn read_directory(directory: &Path) -> Result<Self, KeysError> {
         let mut keyring = Self::default();
-        for path in files(&home.keyring(), "json")? {
+        for path in files(directory, "json")? {
             match ring::read_entry(&path) {
                 Ok(entry) => keyring.entries.push(entry),
                 Err(err) => keyring.refused.push(err),
+            }
+        }
+        Ok(keyring)
+    }
+
+    /// Only the keys of these files: keyring entries, JWKs or SPKI PEM files, the last two without scope or dates.
+    pub fn of_files(paths: &[PathBuf]) -> Result<Self, KeysError> {
+        let mut keyring = Self::default();
+        for path in paths {
+            let refused = |source| KeysError::Refused { path: path.clone(), source };
+            let known = KnownKey::from_file(&ring::read_bounded(path)?).map_err(refused)?;
+            match known.entry() {
+                Some(entry) => keyring.entries.push(entry.clone()),
+                None => keyring.bare.push(known.strong().ok_or(refused(KeyError::NotAPublicKey))?),
             }
         }
         Ok(keyring)
@@ -51,7 +74,13 @@ impl Keyring {
     /// The keys that seals and checkpoints are checked with, and whether they count.
     #[must_use]
     pub fn seal_keys(&self) -> Vec<SealKey> {
-        self.entries.iter().filter_map(Entry::seal_key).collect()
+        self.entries.iter().filter_map(Entry::seal_key).chain(self.bare.iter().map(|key| (*key).into())).collect()
+    }
+
+    /// The key of this id that seals and checkpoints are checked with.
+    #[must_use]
+    pub fn seal_key(&self, kid: &KeyId) -> Option<SealKey> {
+        self.seal_keys().into_iter().find(|key| KeyId::of(&key.public) == *kid)
     }
 }
 
@@ -106,6 +135,26 @@ pub struct LogKey {
     pub since: i64,
 }
 
+impl LogKey {
+    /// The newest that is here, or a new one, and then its file. Say so.
+    pub fn find_or_make(home: &Home, now: UnixNanos) -> Result<(Self, Option<PathBuf>), KeysError> {
+        match newest_log_key(home, now)? {
+            Some(key) => Ok((key, None)),
+            None => manage::new_log_key(home, now).map(|(key, path)| (key, Some(path))),
+        }
+    }
+
+    /// The key as notes of its own log name it.
+    pub fn note_key(&self) -> Result<NoteKey<'_>, InvalidName> {
+        NoteKey::new(self.name.clone(), &self.secret)
+    }
+
+    /// The same key, for the log of a run.
+    pub fn note_key_of(&self, run_id: &str) -> Result<NoteKey<'_>, InvalidName> {
+        NoteKey::new(format!("{}/runs/{run_id}", self.name), &self.secret)
+    }
+}
+
 /// The newest key that may attest now; `None` if there is none.
 pub fn newest_attest_key(home: &Home, now: UnixNanos) -> Result<Option<AttestKey>, KeysError> {
     let Some(entry) = newest(home, Usage::Attest, now, |_| true)? else { return Ok(None) };
@@ -131,11 +180,6 @@ fn newest(
     let candidates = Keyring::read(home)?.entries.into_iter().filter(usable);
     // Of keys of the same moment the first by name, whatever the file system lists first.
     Ok(candidates.min_by_key(|entry| (std::cmp::Reverse(entry.not_before), entry.kid().clone())))
-}
-
-/// The newest agent key that may sign now, or a new one.
-pub fn agent_key(home: &Home, now: UnixNanos) -> Result<AgentKey, KeysError> {
-    find_or_mint(home, now, now)
 }
 
 fn find_or_mint(home: &Home, now: UnixNanos, since: UnixNanos) -> Result<AgentKey, KeysError> {

@@ -137,14 +137,12 @@ pub(crate) fn check_prune(
     if head.terminal.is_none() {
         return Err(refused(run, "it has not ended, and only finished runs are pruned"));
     }
-    if version != prune.version {
-        return Err(refused(run, "the prune record names another log format"));
-    }
-    if prune.through.next() >= head.next {
-        return Err(refused(run, format!("pruning through seq {} would remove the terminal event", prune.through)));
+    let through = prune.through();
+    if through.next() >= head.next {
+        return Err(refused(run, format!("pruning through seq {through} would remove the terminal event")));
     }
     match pruned_through {
-        Some(gone) if prune.through <= gone => Err(refused(run, format!("it is already pruned through seq {gone}"))),
+        Some(gone) if through <= gone => Err(refused(run, format!("it is already pruned through seq {gone}"))),
         _ => Ok(()),
     }
 }
@@ -154,7 +152,8 @@ pub(crate) fn check_pruned_hash(prune: &Prune, found: Digest) -> Result<(), Stor
     if prune.last_hash == found {
         return Ok(());
     }
-    let Prune { run_id, through, last_hash, .. } = prune;
+    let Prune { run_id, last_hash, .. } = prune;
+    let through = prune.through();
     Err(refused(run_id, format!("event {through} has hash {found}, the prune record says {last_hash}")))
 }
 

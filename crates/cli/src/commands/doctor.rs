@@ -37,6 +37,7 @@ struct Report {
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let mut checks = doctor::examine_home(&context.home, context.now());
+    checks.extend(doctor::examine_room(&context.home, &context.location));
     checks.extend(examine_store(context).await);
     checks.extend(examine_settings(context));
     checks.push(examine_sandbox().await);

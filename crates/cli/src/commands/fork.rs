@@ -4,6 +4,7 @@ use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
 
 use super::run::carry_out;
+use crate::args::parse_seq;
 use crate::ask;
 use crate::context::Context;
 use crate::error::CliError;
@@ -30,8 +31,8 @@ pub(crate) struct Args {
     #[arg(value_name = "RUN")]
     run: String,
     /// The last event that both share, as `r1 log show` numbers them
-    #[arg(long, value_name = "SEQ")]
-    at: u64,
+    #[arg(long, value_name = "SEQ", value_parser = parse_seq)]
+    at: Seq,
     /// Tell the agent something there
     #[arg(long, short, value_name = "TEXT")]
     message: Option<String>,
@@ -44,10 +45,9 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let at = Seq::new(args.at).ok_or_else(|| CliError::new("events are counted from 1"))?;
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
-    let run = go_on::fork(&workshop.engine, &state.run, at, changes, &ask::caller()).await?;
+    let run = go_on::fork(&workshop.engine, &state.run, args.at, changes, &ask::caller()).await?;
     let follow = Follow {
         look: (!args.json).then(|| follow::look(false, false)),
         attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),

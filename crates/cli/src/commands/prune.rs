@@ -7,6 +7,7 @@ use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
 use serde::Serialize;
 
+use crate::args::parse_seq;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -32,8 +33,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RUN")]
     run: Option<String>,
     /// Through this event, instead of all but the last
-    #[arg(long, value_name = "SEQ", requires = "run")]
-    through: Option<u64>,
+    #[arg(long, value_name = "SEQ", requires = "run", value_parser = parse_seq)]
+    through: Option<Seq>,
     /// All runs that ended longer ago than this: 30d, 12h, 90m, 4w
     #[arg(long, value_name = "AGE", value_parser = parse_age)]
     older_than: Option<i64>,
@@ -65,9 +66,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let (store, plans) = match (&args.run, args.older_than) {
         (Some(run), _) => {
             let (store, run) = stored_run(context, run, Purpose::Change).await?;
-            let through =
-                args.through.map(|seq| Seq::new(seq).ok_or_else(|| CliError::new("events are counted from 1")));
-            let plan = prune::plan(&store, &run, through.transpose()?).await?;
+            let plan = prune::plan(&store, &run, args.through).await?;
             (store, vec![plan])
         }
         (None, age) => {

@@ -8,8 +8,8 @@ mod verify;
 
 use clap::Subcommand;
 
-pub(super) use self::create::keep;
-pub(super) use self::publish::publisher;
+pub(super) use self::create::{keep, usual_key};
+pub(super) use self::publish::{log_key, publisher};
 pub(crate) use self::verify::tell_wrong_use;
 use crate::context::Context;
 use crate::error::CliError;

@@ -6,6 +6,7 @@ use r1_runtime::keys;
 use r1_runtime::location::Purpose;
 use serde::Serialize;
 
+use crate::args::parse_seq;
 use crate::context::Context;
 use crate::environment;
 use crate::error::CliError;
@@ -98,7 +99,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
 fn parse_seqs(text: &str) -> Result<Seqs, String> {
     const MOST: u64 = 100_000;
     let wrong = || "expected places like 7 or 3,9-12, counted from 1".to_owned();
-    let place = |text: &str| text.trim().parse().ok().filter(|seq| *seq > 0).ok_or_else(wrong);
+    let place = |text: &str| match text.trim().parse::<u64>() {
+        Ok(_) => parse_seq(text.trim()).map(Seq::get),
+        Err(_) => Err(wrong()),
+    };
     let mut seqs = Vec::new();
     for part in text.split(',') {
         let (first, last) = match part.split_once('-') {

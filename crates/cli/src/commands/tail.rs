@@ -8,6 +8,7 @@ use r1_runtime::control::view::Viewer;
 use r1_runtime::location::Purpose;
 use r1_store::PageLimit;
 
+use crate::args::parse_seq;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -31,8 +32,8 @@ pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
     run: String,
     /// Start at this event
-    #[arg(long, default_value_t = 1, value_name = "SEQ")]
-    from: u64,
+    #[arg(long, default_value = "1", value_name = "SEQ", value_parser = parse_seq)]
+    from: Seq,
     /// Print one JSON object per event
     #[arg(long)]
     json: bool,
@@ -56,7 +57,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return lines_of(&args, context).await;
     }
     args.lines.refuse()?;
-    let from = Seq::new(args.from).ok_or_else(|| CliError::new("events are counted from 1"))?;
+    let from = args.from;
     if let Some(remote) = args.at.open(context)? {
         return of_daemon(&args, from, &remote).await;
     }
@@ -65,9 +66,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?.records;
     let viewer = Viewer::new(first.first(), &side_records);
     let mut events = pin!(r1_store::tail(store, run, from));
-    let mut position = args.from;
+    let mut position = from.get();
     let mut out = output::stdout();
-    if let Some(marker) = viewer.pruned().filter(|_| args.from <= viewer.pruned_through()) {
+    if let Some(marker) = viewer.pruned().filter(|_| from.get() <= viewer.pruned_through()) {
         event::write_gap(&mut out, &marker, args.json)?;
     }
     while let Some(record) = events.next().await {

@@ -52,7 +52,9 @@ impl From<ImportError> for CliError {
             err @ ImportError::Gap { .. } => {
                 worded(err).failed().hint("import a file that has them, or this one into another store with `--store`")
             }
-            err @ (ImportError::NoName | ImportError::Chain(_) | ImportError::Append(_)) => worded(err),
+            err @ ImportError::Append(_) => worded(err)
+                .hint("`r1 doctor` says whether there is room; then import again, which goes on where this ended"),
+            err @ (ImportError::NoName | ImportError::Chain(_)) => worded(err),
         }
     }
 }

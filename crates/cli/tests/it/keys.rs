@@ -172,3 +172,24 @@ fn stoke_20_a_key_that_is_made_for_a_receipt_counts_for_its_run() {
     assert!(!made.stderr.contains("key_not_yet_valid"), "{}", made.stderr);
     sandbox.ok(&["receipt", "verify", "r.json"]);
 }
+
+#[test]
+fn private_keys_are_read_by_openssl() {
+    if std::process::Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: openssl is not installed");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for usage in ["receipt", "log", "attest"] {
+        sandbox.ok(&["key", "new", "--use", usage]);
+    }
+    let keys = crate::support::files(&sandbox.home().join("keys"));
+    assert_eq!(keys.len(), 3);
+    for key in keys {
+        let read = std::process::Command::new("openssl").args(["pkey", "-pubout", "-in", text(&key)]).output().unwrap();
+        assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
+        let kid = format!("kid:{}", key.file_stem().unwrap().to_str().unwrap());
+        let public = sandbox.ok(&["key", "export", &kid, "--format", "pem"]);
+        assert_eq!(String::from_utf8(read.stdout).unwrap().trim_end(), public.trim_end());
+    }
+}

@@ -120,3 +120,91 @@ fn log_06_the_word_of_a_revoked_key_counts_for_nothing() {
     let report = sandbox.json(&["log", "proof", "--verify", "q.json", "--json"]);
     assert_eq!((&report["signed_by"], &report["key_standing"]), (&again["key_id"], &"counts".into()));
 }
+
+#[test]
+fn a_proof_replaces_no_file_unasked_and_a_dash_is_standard_output() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let prove = ["log", "proof", "last", "--seq", "5"];
+    let printed = sandbox.ok(&prove);
+    fs::write(sandbox.path("precious.txt"), "precious").unwrap();
+    sandbox.r1(&[&prove[..], &["-o", "precious.txt"]].concat()).fails(2, "precious.txt is there already");
+    assert_eq!(fs::read_to_string(sandbox.path("precious.txt")).unwrap(), "precious");
+    sandbox.ok(&[&prove[..], &["-o", "precious.txt", "--force"]].concat());
+    assert_eq!(fs::read_to_string(sandbox.path("precious.txt")).unwrap(), printed);
+
+    assert_eq!(sandbox.ok(&[&prove[..], &["-o", "-"]].concat()), printed);
+    assert!(!sandbox.ok(&["log", "export", "last", "--format", "ndjson", "-o", "-"]).is_empty());
+    let kid = sandbox.json(&["log", "checkpoint", "last", "--json"])["key_id"].as_str().unwrap().to_owned();
+    assert!(sandbox.ok(&["key", "export", &kid, "-o", "-"]).contains(&kid));
+    let receipt: serde_json::Value = sandbox.json(&["receipt", "create", "last", "-o", "-"]);
+    assert!(receipt["signature"].is_string(), "{receipt}");
+    assert!(!sandbox.path("-").exists());
+}
+
+#[test]
+fn places_that_no_event_has_are_named_as_they_were_typed() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    sandbox.r1(&["log", "proof", "last", "--seq", "9"]).fails(2, "event 9 is not among the first 8");
+    sandbox.r1(&["log", "proof", "last", "--seq", "5", "--size", "4"]).fails(2, "event 5 is not among the first 4");
+    let beyond = (1_u64 << 63).to_string();
+    for command in [
+        &["log", "proof", "last", "--seq"][..],
+        &["redact", "last", "--reason", "x", "--seq"],
+        &["prune", "--run", "last", "--through"],
+        &["fork", "last", "--at"],
+        &["tail", "last", "--from"],
+    ] {
+        sandbox.r1(&[command, &["0"]].concat()).fails(2, "counted from 1");
+        sandbox.r1(&[command, &[&beyond]].concat()).fails(2, "no log has more than");
+    }
+}
+
+#[test]
+fn a_proof_for_stock_tools_makes_no_key_but_the_logs_and_that_once() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    let keys = || sandbox.json(&["key", "list", "--json"])["keys"].as_array().unwrap().len();
+    sandbox.ok(&["key", "new", "--use", "log"]);
+    assert_eq!(keys(), 1);
+    let proof = sandbox.r1(&["log", "proof", "last", "--seq", "5", "--format", "tlog-proof"]);
+    assert!(proof.code == 0 && !proof.stderr.contains("made a new key"), "{}", proof.stderr);
+    assert_eq!(keys(), 1);
+}
+
+#[test]
+fn a_log_and_a_proof_are_checked_with_the_keys_that_are_given() {
+    let owner = Sandbox::new();
+    owner.import(&finished(RUN));
+    owner.ok(&["key", "new"]);
+    let chosen = owner.json(&["key", "new", "--json"])["kid"].as_str().unwrap().to_owned();
+    let seal = owner.json(&["log", "checkpoint", "last", "--key", &chosen, "--json"]);
+    assert_eq!(seal["key_id"], chosen.as_str());
+    owner.ok(&["log", "export", "last", "-o", "run.cborseq"]);
+    owner.ok(&["log", "proof", "last", "--seq", "8", "-o", "p.json"]);
+    owner.ok(&["key", "export", &chosen, "-o", "entry.json"]);
+    owner.ok(&["key", "export", &chosen, "--format", "jwk", "-o", "key.jwk"]);
+    owner.ok(&["key", "export", &chosen, "--format", "pem", "-o", "key.pem"]);
+
+    let reader = Sandbox::new();
+    let theirs = |name: &str| text(&owner.path(name)).to_owned();
+    let (run, proof, ring) = (theirs("run.cborseq"), theirs("p.json"), theirs("home/keyring"));
+    let sealed = |trust: &[&str]| {
+        let verdict = reader.json(&[&["log", "validate", &run, "--json"][..], trust].concat());
+        verdict["runs"][0]["sealed_by"].clone()
+    };
+    let known = |trust: &[&str]| {
+        let report = reader.json(&[&["log", "proof", "--verify", &proof, "--json"][..], trust].concat());
+        report["key_standing"].clone()
+    };
+    assert_eq!((sealed(&[]), known(&[])), (serde_json::Value::Null, "unknown".into()));
+    for name in ["entry.json", "key.jwk", "key.pem"] {
+        let key = theirs(name);
+        assert_eq!((sealed(&["--key", &key]), known(&["--key", &key])), (chosen.as_str().into(), "counts".into()));
+    }
+    let trust = ["--keyring", ring.as_str()];
+    assert_eq!((sealed(&trust), known(&trust)), (chosen.as_str().into(), "counts".into()));
+    reader.r1(&["log", "validate", &run, "--keyring", "nowhere"]).fails(2, "cannot read the keyring nowhere");
+    reader.r1(&["log", "validate", &run, "--key", &run]).fails(2, "is refused");
+}

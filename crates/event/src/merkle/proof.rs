@@ -13,7 +13,7 @@ use crate::id::Digest;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// The log is not that long.
-    #[error("event {index} is not among the first {size}")]
+    #[error("event {} is not among the first {size}", index.saturating_add(1))]
     NotInTree {
         /// Zero-based position asked for.
         index: u64,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::finding::{Finding, Part};
-use crate::id::Digest;
+use crate::id::{Digest, UnixNanos};
 use crate::kind::Kind;
 use crate::projection;
 use crate::side_record::{Erase, EventRef, may_be_erased};
@@ -22,6 +22,8 @@ pub enum Elsewhere {
 pub struct Redaction {
     /// Hash of the event.
     pub hash: Digest,
+    /// Its time.
+    pub ts: UnixNanos,
     /// The run whose payloads it erases.
     pub run_id: String,
     /// Their sequences, counted from 0.
@@ -75,7 +77,7 @@ impl Erasures {
         &mut self,
         run_id: &str,
         seq: u64,
-        hash: Digest,
+        (hash, ts): (Digest, UnixNanos),
         redaction: Option<(&str, &[u64])>,
         findings: &mut Vec<Finding>,
     ) {
@@ -84,8 +86,11 @@ impl Erasures {
         }
         for erased in self.waiting.remove(&seq).unwrap_or_default() {
             let names = redaction.is_some_and(|(run, sequences)| run == run_id && sequences.contains(&(erased - 1)));
-            let right_hash = self.records.get(&erased).is_some_and(|erase| erase.redaction.hash == hash);
-            if !(names && right_hash) {
+            let is_meant = self
+                .records
+                .get(&erased)
+                .is_some_and(|Erase { redaction, .. }| redaction.hash == hash && redaction.ts == ts);
+            if !(names && is_meant) {
                 findings.push(unowned(erased, &format!("event {seq} does not say so")));
             }
         }
@@ -105,7 +110,7 @@ impl Erasures {
             findings.extend(erased.iter().map(|erased| unowned(*erased, &reason)));
         }
         for (erased, redaction) in &self.elsewhere {
-            let EventRef { run_id: operator_run, seq, hash, .. } = redaction;
+            let EventRef { run_id: operator_run, seq, ts, hash } = redaction;
             if !has_ended {
                 let reason = format!("event {seq} of run {operator_run} cannot say why, as this run has not ended");
                 findings.push(unowned(*erased, &reason));
@@ -113,7 +118,9 @@ impl Erasures {
             }
             match known.get(&(operator_run.to_string(), seq.get())) {
                 Some(Elsewhere::Redaction(found))
-                    if found.hash == *hash && found.run_id == run_id && found.sequences.contains(&(erased - 1)) => {}
+                    if (found.hash, found.ts) == (*hash, *ts)
+                        && found.run_id == run_id
+                        && found.sequences.contains(&(erased - 1)) => {}
                 Some(Elsewhere::Redaction(_) | Elsewhere::Nothing) => {
                     findings.push(unowned(*erased, &format!("event {seq} of run {operator_run} does not say so")))
                 }

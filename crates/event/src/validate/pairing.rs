@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ended::{Ended, EndedBefore};
 use super::facts::Call;
 use crate::finding::{Finding, Part};
 use crate::id::Seq;
@@ -14,13 +15,14 @@ pub(super) struct Pairing {
     /// A turn whose last attempt failed: an answer of a session may still say that it is over.
     failed: Option<String>,
     calls: BTreeMap<Call, u64>,
+    ended: Ended,
 }
 
 impl Pairing {
     /// What was open where a log was pruned.
     pub(super) fn restored(turn: Option<String>, calls: &[(String, u32, Seq)], at: Seq) -> Self {
         let calls = calls.iter().map(|(id, attempt, seq)| (Call { id: id.clone(), attempt: *attempt }, seq.get()));
-        Self { turn: turn.map(|turn| (turn, at.get())), failed: None, calls: calls.collect() }
+        Self { turn: turn.map(|turn| (turn, at.get())), calls: calls.collect(), ..Self::default() }
     }
 
     pub(super) fn turn_started(&mut self, seq: u64, turn_id: String, findings: &mut Vec<Finding>) {
@@ -72,9 +74,17 @@ impl Pairing {
     }
 
     pub(super) fn call_ended(&mut self, seq: u64, call: &Call, findings: &mut Vec<Finding>) {
-        if self.calls.remove(call).is_none() {
+        let was_open = self.calls.remove(call).is_some();
+        let ended_before = self.ended.take(call);
+        if !was_open {
             let message = format!("call {}, attempt {}, ends but is not open", call.id, call.attempt);
             findings.push(structure("call_not_open", seq, message));
+        } else if ended_before == EndedBefore::Yes {
+            let message = format!("call {}, attempt {}, ends a second time", call.id, call.attempt);
+            findings.push(structure("call_ended_twice", seq, message));
+        }
+        if ended_before == EndedBefore::Unknown {
+            self.ended.tell_of_bound(seq, findings);
         }
     }
 

@@ -60,6 +60,7 @@ impl LogCheck {
             }
         }
         check.tree = check.vouchers.next_size().map(|_| Frontier::default());
+        check.vouchers.begin();
         check
     }
 
@@ -103,6 +104,7 @@ impl LogCheck {
         let findings = self.findings.list();
         let Outcome { run_id, schema_version, events, compat, mut state, merkle_root, head_hash } =
             self.events.finish(findings);
+        let has_ended = state == State::Complete;
         if let Ending::Torn { offset } = ending {
             state = State::Truncated;
             let message = format!("the last event is cut off at byte {offset}");
@@ -112,7 +114,7 @@ impl LogCheck {
             let told = Told { run_id: &run_id, version: Version::V1, terminal: self.terminal, last };
             standing.compare(&told, &mut state, findings);
         }
-        let extent = Extent { size, last, first_missing, pruned_through: 0 };
+        let extent = Extent { size, last, first_missing, has_ended };
         let sealed_by = self.vouchers.finish(&run_id, extent, &mut state, &options.keys, findings);
         let findings = self.findings.finish();
         let broken = findings.iter().any(|finding| finding.part == Part::Integrity);

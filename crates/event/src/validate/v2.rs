@@ -58,13 +58,19 @@ impl LogCheck {
             pruned_through: None,
             findings: options.findings.clone(),
         };
+        let mut prunes = Vec::new();
         for record in &options.side_records {
-            check.take_side_record(record);
+            check.take_side_record(record, &mut prunes);
+        }
+        prunes.sort_by_key(|prune| prune.through());
+        check.vouchers.begin();
+        for prune in prunes {
+            check.start_behind(prune);
         }
         check
     }
 
-    fn take_side_record(&mut self, record: &SideRecord) {
+    fn take_side_record<'a>(&mut self, record: &'a SideRecord, prunes: &mut Vec<&'a Prune>) {
         if record.run_id().is_some_and(|run| run != self.run_id)
             && !matches!(record, SideRecord::Seal(_) | SideRecord::Checkpoint(_))
         {
@@ -74,7 +80,7 @@ impl LogCheck {
         }
         match record {
             SideRecord::Erase(erase) => self.erasures.add(erase),
-            SideRecord::Prune(prune) => self.start_behind(prune),
+            SideRecord::Prune(prune) => prunes.push(prune),
             SideRecord::Seal(seal) => self.vouchers.add(seal, true),
             SideRecord::Checkpoint(seal) => self.vouchers.add(seal, false),
             SideRecord::Other(_) => {
@@ -91,19 +97,17 @@ impl LogCheck {
         }
     }
 
+    /// Takes the events that are gone as their record has them: what someone signed when the log had just these
+    /// is compared with it.
     fn start_behind(&mut self, prune: &Prune) {
-        match Frontier::from_parts(prune.through.get(), prune.peaks.clone()) {
-            Some(tree) => self.tree = tree,
-            None => {
-                let message = "the prune record's tree does not fit the number of pruned events";
-                self.findings.push(Finding::new(Part::Integrity, "record_damaged", None, message));
-            }
-        }
-        self.links = Links::starting_at(prune.through.get() + 1, Some(prune.last_hash));
-        self.pairing = Pairing::restored(prune.open_turn.clone(), &prune.open_calls, prune.through);
-        self.schema_version = Some(prune.version.number());
+        let through = prune.through();
+        self.tree = prune.trees.blake3().clone();
+        self.vouchers.reach(through.get(), self.tree.root(), prune.last_hash, None);
+        self.links = Links::starting_at(through.get() + 1, Some(prune.last_hash));
+        self.pairing = Pairing::restored(prune.open_turn.clone(), &prune.open_calls, through);
+        self.schema_version = Some(Version::V2.number());
         self.recorded = prune.context.run_kind.as_deref() == Some("recorded");
-        self.pruned_through = Some(prune.through);
+        self.pruned_through = Some(through);
     }
 
     /// Takes the next event.
@@ -219,7 +223,7 @@ impl LogCheck {
             Fact::Redaction { run_id, sequences } => Some((run_id.as_str(), sequences.as_slice())),
             _ => None,
         };
-        self.erasures.passed(&self.run_id, seq, hash, redaction, self.findings.list());
+        self.erasures.passed(&self.run_id, seq, (hash, fields.ts), redaction, self.findings.list());
         if let Some(root) = root_before {
             self.check_terminal(seq, kind, root, &fact);
         }
@@ -313,7 +317,7 @@ impl LogCheck {
             size: self.tree.size(),
             last: self.links.next() - 1,
             first_missing: self.links.first_missing(),
-            pruned_through: self.pruned_through.map_or(0, Seq::get),
+            has_ended,
         };
         if let Some(standing) = &options.standing {
             let terminal = self.terminal.as_ref().map(|terminal| terminal.kind);

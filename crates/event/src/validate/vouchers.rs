@@ -3,12 +3,13 @@
 use crate::finding::{Finding, Part, State};
 use crate::id::{Digest, UnixNanos};
 use crate::key::KeyId;
+use crate::merkle::{Blake3, TreeHash as _};
 use crate::seal::{Seal, SealKey, Standing, Statement};
 
 /// The signatures over one log, checked while it streams by.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Vouchers {
-    /// Ordered by size; those before `reached` were compared.
+    /// Ordered by size; the log has passed the sizes of those before `reached`.
     vouchers: Vec<Voucher>,
     reached: usize,
 }
@@ -17,8 +18,8 @@ pub(super) struct Vouchers {
 struct Voucher {
     seal: Seal,
     is_seal: bool,
-    /// Whether the log had exactly this when it had this size.
-    holds: bool,
+    /// Whether the log had exactly this when it had this size; `None` if nobody can tell.
+    holds: Option<bool>,
     /// The time of the last event that it covers.
     at: Option<UnixNanos>,
 }
@@ -32,8 +33,8 @@ pub(super) struct Extent {
     pub(super) last: u64,
     /// The first event that is missing before the last one.
     pub(super) first_missing: Option<u64>,
-    /// The last event that was pruned, or 0.
-    pub(super) pruned_through: u64,
+    /// Whether there is a terminal event among them.
+    pub(super) has_ended: bool,
 }
 
 impl Voucher {
@@ -55,7 +56,7 @@ impl Voucher {
 
 impl Vouchers {
     pub(super) fn add(&mut self, seal: &Seal, is_seal: bool) {
-        self.vouchers.push(Voucher { seal: seal.clone(), is_seal, holds: false, at: None });
+        self.vouchers.push(Voucher { seal: seal.clone(), is_seal, holds: None, at: None });
         self.vouchers.sort_by_key(|voucher| voucher.seal.statement.size);
     }
 
@@ -64,14 +65,20 @@ impl Vouchers {
         self.vouchers.get(self.reached).map(|voucher| voucher.seal.statement.size)
     }
 
-    /// The log has reached [`Self::next_size`] with this root and head, at this time.
+    /// What the log was before its first event: no event has the hash that stands for the last one here.
+    pub(super) fn begin(&mut self) {
+        self.reach(0, Blake3::empty(), Digest::new([0; 32]), None);
+    }
+
+    /// The log had this root and head when it had `size` events, and that was at this time. Sizes only grow; those
+    /// that are left out cannot be compared.
     pub(super) fn reach(&mut self, size: u64, root: Digest, head: Digest, at: Option<UnixNanos>) {
         while let Some(voucher) = self.vouchers.get_mut(self.reached)
             && voucher.seal.statement.size <= size
         {
             let Statement { size: of, root: signed_root, head: signed_head, .. } = &voucher.seal.statement;
-            voucher.holds = *of == size && *signed_root == root && *signed_head == head;
-            voucher.at = at.filter(|_| voucher.holds);
+            voucher.holds = (*of == size).then(|| *signed_root == root && *signed_head == head);
+            voucher.at = at.filter(|_| voucher.holds == Some(true));
             self.reached += 1;
         }
     }
@@ -127,18 +134,23 @@ impl Vouchers {
     /// Whether the log has what the voucher says; a difference is a finding.
     #[expect(clippy::unused_self, reason = "reads as a question to the vouchers")]
     fn compare(&self, voucher: &Voucher, extent: Extent, state: &mut State, findings: &mut Vec<Finding>) -> bool {
-        let Extent { size, last, first_missing, pruned_through } = extent;
+        let Extent { size, last, first_missing, has_ended } = extent;
         let (name, signed) = (voucher.name(), voucher.seal.statement.size);
-        if signed > last {
+        if signed > last && has_ended {
+            let message = format!(
+                "the {name} covers {signed} events, but the log ends the run with event {last}: it was rewritten"
+            );
+            findings.push(integrity("rewritten", last, message).with(signed, last));
+        } else if signed > last {
             *state = State::Truncated;
             let message = format!("the {name} covers {signed} events, but the log ends with event {last}");
             findings.push(integrity("truncated", last + 1, message).with(signed, last));
         } else if first_missing.is_some_and(|missing| missing <= signed) {
             // Cannot be compared, and needs not be: that events are missing is a finding already.
-        } else if signed < pruned_through || (signed == pruned_through && !voucher.holds) {
+        } else if voucher.holds.is_none() {
             let message = format!("the {name} covers {signed} events, which were pruned: it cannot be compared");
             findings.push(Finding::new(Part::Notice, "voucher_pruned", Some(signed), message));
-        } else if !voucher.holds {
+        } else if voucher.holds == Some(false) {
             let message =
                 format!("the log does not extend the {name} over its first {signed} events: it was rewritten");
             findings.push(integrity("rewritten", signed, message));
@@ -146,7 +158,7 @@ impl Vouchers {
             let message = format!("the seal covers {signed} of {size} events");
             findings.push(integrity("seal_incomplete", signed, message).with(size, signed));
         }
-        voucher.holds
+        voucher.holds == Some(true)
     }
 }
 

@@ -104,8 +104,8 @@ fn log_15_only_a_finished_run_is_redacted_from_elsewhere() {
     let mut erased = records.clone();
     erased[1].payload = None;
     let record = elsewhere(erase(&records[1], &records[2]));
-    let EventRef { run_id, seq, hash, .. } = record.redaction.clone();
-    let said = Redaction { hash, run_id: crate::sample::RUN.into(), sequences: vec![1] };
+    let EventRef { run_id, seq, ts, hash } = record.redaction.clone();
+    let said = Redaction { hash, ts, run_id: crate::sample::RUN.into(), sequences: vec![1] };
     let found = |found: Elsewhere| Options {
         redactions: [((run_id.to_string(), seq.get()), found)].into(),
         ..options(vec![SideRecord::Erase(record.clone())])
@@ -116,6 +116,15 @@ fn log_15_only_a_finished_run_is_redacted_from_elsewhere() {
     assert_eq!((codes(&says_something_else), says_something_else.is_corrupt()), (vec!["redaction_missing"], true));
     let not_looked_at = check(&erased, options(vec![SideRecord::Erase(record.clone())]));
     assert_eq!((codes(&not_looked_at), not_looked_at.is_corrupt()), (vec!["redaction_elsewhere"], false));
+
+    let Options { side_records, mut redactions, .. } = known();
+    redactions.values_mut().for_each(|said| {
+        if let Elsewhere::Redaction(said) = said {
+            said.ts.0 += 1;
+        }
+    });
+    let other_time = check(&erased, Options { redactions, ..options(side_records) });
+    assert_eq!((codes(&other_time), other_time.is_corrupt()), (vec!["redaction_missing"], true));
 
     let open = check(&erased[..3], known());
     assert_eq!((codes(&open), open.state, open.is_corrupt()), (vec!["redaction_missing"], State::Open, true));

@@ -13,9 +13,9 @@ use r1_event::cbor::{Rules, Value, write};
 use r1_event::exchange::{Decoder, Encoder, Format, Item};
 use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::ProofBuilder;
-use r1_event::merkle::{Blake3, Frontier, Sha256, TreeHash as _};
-use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Batch, Chain, Digest, Kind, Payload, Record, Seal, Seq, SideRecord, UnixNanos, Version};
+use r1_event::merkle::{Blake3, Frontier, Sha256};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
+use r1_event::{Batch, Chain, Digest, Kind, Payload, Record, Seal, Seq, SideRecord, UnixNanos};
 use serde_json::{Value as Json, json};
 
 /// Test 1 of RFC 8032 §7.1.
@@ -231,19 +231,10 @@ fn erasure(batch: &Batch) -> Erase {
 
 fn prune(batch: &Batch, through: usize) -> Prune {
     let gone = &batch.records()[..through];
-    let mut tree = Frontier::<Blake3>::default();
-    let mut tree_sha256 = Frontier::<Sha256>::default();
-    for record in gone {
-        tree.push(Blake3::leaf(&record.header));
-        tree_sha256.push(Sha256::leaf(&record.header));
-    }
     Prune {
         run_id: batch.after().run().clone(),
-        version: Version::V2,
-        through: Seq::new(through as u64).unwrap(),
         last_hash: gone[through - 1].hash(),
-        peaks: tree.peaks().to_vec(),
-        peaks_sha256: tree_sha256.peaks().to_vec(),
+        trees: Trees::over(gone).unwrap(),
         pruned_at: UnixNanos(1_800_000_000_000_000_000),
         reason: "older than 30 days".into(),
         context: RunContext { run_kind: Some("agent_loop".into()), ..RunContext::default() },

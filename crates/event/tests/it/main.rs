@@ -21,3 +21,4 @@ mod v1_json;
 mod v1_log;
 mod v1_values;
 mod verdicts;
+mod vouchers;

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use r1_event::cbor::{Value, write};
 use r1_event::exchange::Format;
 use r1_event::merkle::{Blake3, Frontier};
-use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Digest, Header, KeyId, Kind, Seal, Seq, SideRecord, Statement, UnixNanos, Version, v1};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
+use r1_event::{Digest, Header, KeyId, Kind, Seal, Seq, SideRecord, Statement, UnixNanos, v1};
 
 use crate::prop_cbor::any_value;
 use crate::prop_payload::any_event;
@@ -97,17 +97,21 @@ fn edge_seq() -> impl Strategy<Value = Seq> {
         .prop_map(|n| Seq::new(n).unwrap_or(Seq::FIRST))
 }
 
+fn trees_of(through: Seq, peak: Digest) -> Trees {
+    let peaks = vec![peak; through.get().count_ones() as usize];
+    let (blake3, sha256) = (peaks.clone(), peaks);
+    let size = through.get();
+    Trees::new(Frontier::from_parts(size, blake3).unwrap(), Frontier::from_parts(size, sha256).unwrap()).unwrap()
+}
+
 fn invented_record() -> impl Strategy<Value = SideRecord> {
     (edge_seq(), 0_u8..4, edge_seq()).prop_map(|(seq, which, other)| {
         let (run_id, hash): (r1_event::RunId, _) = (RUN.parse().unwrap(), Digest::blake3(RUN.as_bytes()));
         match which {
             0 => SideRecord::Prune(Box::new(Prune {
                 run_id,
-                version: Version::V2,
-                through: seq,
                 last_hash: hash,
-                peaks: vec![hash; seq.get().count_ones() as usize],
-                peaks_sha256: Vec::new(),
+                trees: trees_of(seq, hash),
                 pruned_at: UnixNanos(i64::MAX),
                 reason: String::new(),
                 context: RunContext::default(),

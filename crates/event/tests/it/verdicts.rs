@@ -3,7 +3,7 @@
 use r1_event::cbor::Value;
 use r1_event::finding::{Integrity, Part, State};
 use r1_event::payload::{BudgetExceeded, Payload, RunCancelled, RunFailed, RunResumed, RunStarted, TurnFailed};
-use r1_event::side_record::{Prune, RunContext};
+use r1_event::side_record::{Prune, RunContext, Trees};
 use r1_event::validate::{Ending, Options, Standing, Validator};
 use r1_event::{Batch, Chain, Kind, Record, Seq, SideRecord, UnixNanos, Version};
 
@@ -186,8 +186,16 @@ fn log_09_turns_and_calls_must_pair() {
         ["call_already_open"]
     );
     assert_eq!(run(vec![scheduled("c1", 1), completed("c1", 2)], failed()), ["call_never_ended", "call_not_open"]);
-    let seam = Payload::RunResumed(RunResumed { at_seq: 3, ..RunResumed::default() });
-    assert_eq!(run(vec![turn_started("T1"), scheduled("c1", 1), seam], finished()), Vec::<&str>::new());
+    let again = || vec![scheduled("c1", 1), completed("c1", 1)];
+    assert_eq!(run([again(), again()].concat(), failed()), ["call_ended_twice"]);
+    assert_eq!(run([again(), vec![completed("c1", 1)]].concat(), failed()), ["call_not_open"]);
+    let retried = vec![scheduled("c1", 2), completed("c1", 2), scheduled("c2", 1), completed("c2", 1)];
+    assert_eq!(run([again(), retried].concat(), finished()), Vec::<&str>::new());
+    let seam = || Payload::RunResumed(RunResumed { at_seq: 3, ..RunResumed::default() });
+    assert_eq!(run(vec![turn_started("T1"), scheduled("c1", 1), seam()], finished()), Vec::<&str>::new());
+    // Nobody heard of an outcome before the seam; if one was heard of, the seam does not undo it.
+    assert_eq!(run([vec![scheduled("c1", 1), seam()], again()].concat(), finished()), Vec::<&str>::new());
+    assert_eq!(run([again(), vec![seam()], again()].concat(), finished()), ["call_ended_twice"]);
     let budget = Payload::BudgetExceeded(BudgetExceeded { turn_id: "T1".into(), ..BudgetExceeded::default() });
     assert_eq!(run(vec![turn_started("T1"), budget], finished()), Vec::<&str>::new());
     let attempt = |will_retry| {
@@ -259,11 +267,8 @@ fn log_15_what_a_prune_leaves_still_verifies() {
         let (open_turn, open_calls) = validator.open();
         let prune = SideRecord::Prune(Box::new(Prune {
             run_id: before.run().clone(),
-            version: before.version(),
-            through: Seq::new(through as u64).unwrap(),
             last_hash: before.head().unwrap(),
-            peaks: before.tree().peaks().to_vec(),
-            peaks_sha256: Vec::new(),
+            trees: Trees::over(&records[..through]).unwrap(),
             pruned_at: UnixNanos(0),
             reason: "retention".into(),
             context: RunContext::default(),

@@ -1,6 +1,5 @@
 //! What all envelopes of a run share, and how a stored event becomes one of them.
 
-use r1_event::merkle::{Blake3, Frontier};
 use r1_event::side_record::{Erase, Prune, RunContext};
 use r1_event::{Digest, Kind, Payload, Record, UnixNanos, Version, projection, v1};
 
@@ -69,7 +68,7 @@ impl RunFacts {
     /// The facts that the record of a pruning kept of a run that began then.
     #[must_use]
     pub fn of_pruned(prune: &Prune, started_at: UnixNanos) -> Self {
-        Self::new(prune.run_id.as_str(), started_at, prune.version, prune.context.clone())
+        Self::new(prune.run_id.as_str(), started_at, Version::V2, prune.context.clone())
     }
 
     fn new(stored: &str, started_at: UnixNanos, version: Version, context: RunContext) -> Self {
@@ -110,17 +109,16 @@ impl RunFacts {
     /// The marker in place of events that were pruned.
     #[must_use]
     pub fn pruned(&self, prune: &Prune) -> Envelope {
-        let (first, last) = (0, prune.through.get() - 1);
+        let (first, last) = (0, prune.through().get() - 1);
         let pruned_at = Time::from(prune.pruned_at);
         let name = format!("{}\n{first}\n{last}\n{pruned_at}", self.run_id);
         let event_id = id::event_id(prune.pruned_at, Digest::blake3(name.as_bytes()));
-        let tree = Frontier::<Blake3>::from_parts(prune.through.get(), prune.peaks.clone());
         let data = GapEventsPruned {
             first_pruned_sequence: first,
             last_pruned_sequence: last,
             pruned_at,
             reason: prune.reason.clone(),
-            root: tree.map(|tree| tree.root().to_string()),
+            root: Some(prune.trees.blake3().root().to_string()),
             graph: prune.graph.as_ref().and_then(|graph| as_object(json::from_cbor(graph))),
             ..GapEventsPruned::default()
         };

@@ -6,8 +6,8 @@ use r1_event::payload::{
     AssistantMessageCompleted, BudgetLimits, PlannedToolUse, Raw, ReasoningEmitted, RunCompleted, RunResumed,
     RunStarted, ToolCallCompleted, ToolCallFailed, ToolCallScheduled, TurnStarted, UserMessageAppended,
 };
-use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Batch, Chain, Payload, Record, Seq, UnixNanos, Version};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
+use r1_event::{Batch, Chain, Payload, Record, Seq, UnixNanos};
 use r1_protocol::data::{self, EventData};
 use r1_protocol::schema::{self, Strictness};
 use r1_protocol::{Envelope, RunFacts, Thinking, conformance, id, registry};
@@ -325,11 +325,8 @@ fn ep_24_a_pruned_prefix_is_one_marker_at_its_last_place() {
     records.iter().for_each(|record| chain.follow(record).unwrap());
     let prune = Prune {
         run_id: RUN.parse().unwrap(),
-        version: Version::V2,
-        through: Seq::new(2).unwrap(),
         last_hash: records[1].hash(),
-        peaks: chain.tree().peaks().to_vec(),
-        peaks_sha256: Vec::new(),
+        trees: Trees::over(&records).unwrap(),
         pruned_at: UnixNanos(1_777_000_000_000_000_000),
         reason: "retention".into(),
         context: RunContext { task_id: queued().task_id, session_id: None, run_kind: queued().run_kind },

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use r1_event::payload::Payload;
+use r1_event::side_record::Prune;
 use r1_event::{Kind, Record, SideRecord, cbor};
 
 use super::Graph;
@@ -57,15 +58,16 @@ impl Notes {
                 SideRecord::Erase(erase) => {
                     notes.erase(erase.seq.get(), erase.turn_id.clone(), erase.call_id.clone(), erase.attempt);
                 }
-                SideRecord::Prune(prune) => {
-                    notes.pruned = prune.graph.as_ref().and_then(Pruned::read);
-                    let later = notes.pruned.iter().flat_map(|pruned| pruned.later.clone());
-                    let later: Vec<_> = later.collect();
-                    notes.expect(Stub::Pruned, later);
-                }
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
+                SideRecord::Prune(_)
+                | SideRecord::Seal(_)
+                | SideRecord::Checkpoint(_)
+                | SideRecord::Other(_)
+                | SideRecord::Damaged(_) => {}
             }
         }
+        notes.pruned = Prune::furthest(side_records).and_then(|prune| Pruned::read(prune.graph.as_ref()?));
+        let later: Vec<_> = notes.pruned.iter().flat_map(|pruned| pruned.later.clone()).collect();
+        notes.expect(Stub::Pruned, later);
         notes
     }
 

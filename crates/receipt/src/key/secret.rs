@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
-use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _};
+use ed25519_dalek::pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, KeypairBytes};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use r1_event::KeyId;
 use zeroize::Zeroizing;
@@ -21,14 +21,15 @@ impl SecretKey {
         Self(SigningKey::from_bytes(&seed))
     }
 
-    /// Reads a PKCS#8 PEM file.
+    /// Reads a PKCS#8 PEM file, also one that has the public half beside the private one.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         SigningKey::from_pkcs8_pem(pem).map(Self).map_err(KeyError::NotPkcs8)
     }
 
-    /// The PKCS#8 PEM form.
+    /// The PKCS#8 PEM form, without the public half: OpenSSL 3.0 and others do not read the newer form that has it.
     pub fn to_pem(&self) -> Result<Zeroizing<String>, KeyError> {
-        self.0.to_pkcs8_pem(LineEnding::LF).map_err(KeyError::NotPkcs8)
+        let private = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
+        private.to_pkcs8_pem(LineEnding::LF).map_err(KeyError::NotPkcs8)
     }
 
     /// The public half.

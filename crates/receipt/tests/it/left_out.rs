@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::payload::{Payload, Raw, Typed};
-use r1_event::side_record::{Prune, RunContext};
-use r1_event::{Record, Seq, SideRecord, UnixNanos, Version, cbor};
+use r1_event::side_record::{Prune, RunContext, Trees};
+use r1_event::{Record, SideRecord, UnixNanos, cbor};
 use r1_receipt::graph::{Cut, Notes, Redaction};
 use r1_receipt::{Builder, Options, Signed, Withhold, verify};
 use serde_json::Value as Json;
@@ -143,20 +142,12 @@ fn stoke_18_a_stub_in_place_of_a_gate_or_a_transition_is_forbidden() {
 
 fn prune(log: &Log, through: u64) -> (Vec<Record>, SideRecord) {
     let (gone, left) = log.records().split_at(usize::try_from(through).unwrap());
-    let (mut tree, mut tree_sha256) = (Frontier::<Blake3>::default(), Frontier::<Sha256>::default());
-    for record in gone {
-        tree.push(record.leaf());
-        tree_sha256.push(record.leaf_sha256());
-    }
     let mut cut = Cut::new(Notes::default(), through);
     log.records().iter().for_each(|record| cut.push(record));
     let prune = Prune {
         run_id: sample::RUN.parse().unwrap(),
-        version: Version::V2,
-        through: Seq::new(through).unwrap(),
         last_hash: gone.last().unwrap().hash(),
-        peaks: tree.peaks().to_vec(),
-        peaks_sha256: tree_sha256.peaks().to_vec(),
+        trees: Trees::over(gone).unwrap(),
         pruned_at: UnixNanos(0),
         reason: "age".into(),
         context: RunContext::default(),

@@ -1,6 +1,7 @@
 //! Is everything in place?
 
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use r1_event::UnixNanos;
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 use crate::home::Home;
 use crate::keys::{self, Keyring, KeysError};
+use crate::location::StoreLocation;
 
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -75,6 +77,35 @@ pub fn examine_home(home: &Home, now: UnixNanos) -> Vec<Checkup> {
     checkups
 }
 
+/// Looks whether there is room for more where things are kept: in the home, and where the store's file is.
+#[must_use]
+pub fn examine_room(home: &Home, location: &StoreLocation) -> Vec<Checkup> {
+    let store = match location {
+        StoreLocation::Sqlite(path) => path.parent().filter(|folder| !folder.as_os_str().is_empty()),
+        StoreLocation::Postgres(_) => None,
+    };
+    let store = store.filter(|folder| *folder != home.path()).map(|folder| ("store", folder));
+    let places = [("home", home.path())].into_iter().chain(store).filter(|(_, folder)| folder.is_dir());
+    places.filter_map(|(name, folder)| judge_room(name, folder, write_a_little(folder))).collect()
+}
+
+/// About what the first events of a run take.
+fn write_a_little(folder: &Path) -> io::Result<()> {
+    let mut file = tempfile::tempfile_in(folder)?;
+    file.write_all(&[0; 256 << 10])?;
+    file.sync_all()
+}
+
+fn judge_room(name: &'static str, folder: &Path, written: io::Result<()>) -> Option<Checkup> {
+    let err = written.err()?;
+    let detail = format!("nothing can be written in {}: {err}", folder.display());
+    let is_full = matches!(err.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);
+    // Whoever only looks at what somebody else keeps has no right to write, and needs none.
+    let health = if is_full { Health::Bad } else { Health::Notice };
+    let hint = is_full.then(|| "make room there, or keep runs elsewhere with `--store` or R1_STORE".into());
+    Some(Checkup { hint, ..Checkup::new(name, health, detail) })
+}
+
 /// Looks at a store.
 pub async fn examine_store(store: &SharedStore) -> Result<Vec<Checkup>, StoreError> {
     let StoreFacts { backend, location, layout_version, runs, bytes, notes } = store.describe().await?;
@@ -135,4 +166,32 @@ fn chain(err: &dyn std::error::Error) -> String {
         cause = err.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_needs_mending_and_a_place_of_somebody_else_does_not() {
+        let judged = |kind: io::ErrorKind| judge_room("home", Path::new("/x"), Err(kind.into())).unwrap();
+        for kind in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let full = judged(kind);
+            assert_eq!((full.health, full.hint.is_some()), (Health::Bad, true), "{full:?}");
+        }
+        assert_eq!(judged(io::ErrorKind::PermissionDenied).health, Health::Notice);
+        assert_eq!(judged(io::ErrorKind::ReadOnlyFilesystem).health, Health::Notice);
+        assert_eq!(judge_room("home", Path::new("/x"), Ok(())), None);
+    }
+
+    #[test]
+    fn looking_for_room_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().join("home"));
+        fs::create_dir(home.path()).unwrap();
+        let location = StoreLocation::Sqlite(folder.path().join("r1.db"));
+        assert_eq!(examine_room(&home, &location), []);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

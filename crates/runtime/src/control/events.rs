@@ -245,7 +245,7 @@ impl RunEvents {
         if wanted.filter.takes(Filter::PRUNED) && !sheet.put(write).unwrap_or(false) {
             return Ok(false);
         }
-        filled.next = prune.through.get();
+        filled.next = prune.through().get();
         Ok(true)
     }
 }

@@ -1,7 +1,7 @@
 //! Operator runs: what people do outside of agent runs, or to one whose log is closed, in short runs of their own.
 
 use r1_event::payload::{RunCompleted, RunStarted};
-use r1_event::side_record::EventRef;
+use r1_event::side_record::{EventRef, Prune};
 use r1_event::{Batch, Chain, ChainError, Payload, Record, RunId, Seq, SideRecord, UnixNanos, Version};
 use r1_protocol::{RunFacts, event_id, json};
 use r1_receipt::key::SecretKey;
@@ -265,18 +265,17 @@ async fn started_about(store: &SharedStore, run: &RunId, started: RunStarted) ->
 
 /// What all events of a run share, also if the first of them was erased or pruned.
 fn facts(first: Option<&Record>, side_records: &[SideRecord]) -> Option<RunFacts> {
-    let mut erase = None;
-    for record in side_records {
-        match record {
-            SideRecord::Prune(prune) => return Some(RunFacts::of_prune(prune)),
-            SideRecord::Erase(erased) if erased.seq == Seq::FIRST => erase = Some(erased),
-            SideRecord::Erase(_)
-            | SideRecord::Seal(_)
-            | SideRecord::Checkpoint(_)
-            | SideRecord::Other(_)
-            | SideRecord::Damaged(_) => {}
-        }
+    if let Some(prune) = Prune::furthest(side_records) {
+        return Some(RunFacts::of_prune(prune));
     }
+    let erase = side_records.iter().find_map(|record| match record {
+        SideRecord::Erase(erased) => Some(erased).filter(|erased| erased.seq == Seq::FIRST),
+        SideRecord::Prune(_)
+        | SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
+    });
     RunFacts::of_first(first?, erase)
 }
 

@@ -10,7 +10,7 @@ use r1_event::merkle::proof::{ProofBuilder, ProofError as TreeError};
 use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::seal::{SealKey, Standing};
 use r1_event::side_record::Prune;
-use r1_event::{Digest, KeyId, Record, RunId, Seq, SideRecord, UnixNanos, Version};
+use r1_event::{Digest, KeyId, Record, RunId, Seq, UnixNanos, Version};
 use r1_receipt::export::Inclusion;
 use tree::LogTree;
 pub use verify::{KeyStanding, Tree, Verification, VerifyError, root_at, verify};
@@ -111,7 +111,7 @@ enum Found {
 impl Walk {
     /// How many events a log has, those that were pruned included.
     fn length(log: &Log) -> Result<u64, ProveError> {
-        let mut size = pruned(log.side_records()).map_or(0, |prune| prune.through.get());
+        let mut size = Prune::furthest(log.side_records()).map_or(0, |prune| prune.through().get());
         for page in log.pages() {
             size += page?.len() as u64;
         }
@@ -127,8 +127,8 @@ impl Walk {
         let mut older_root = None;
         let mut event: Option<Record> = None;
         let mut first: Option<(String, Version)> = None;
-        if let Some(prune) = pruned(log.side_records()) {
-            first = Some((prune.run_id.to_string(), prune.version));
+        if let Some(prune) = Prune::furthest(log.side_records()) {
+            first = Some((prune.run_id.to_string(), Version::V2));
             tree = start_behind(prune, &mut builder)?;
             older_root = at_size(&tree, question);
         }
@@ -181,27 +181,16 @@ fn at_size<H: LogTree>(tree: &Frontier<H>, question: Question) -> Option<Digest>
     matches!(question, Question::Consistency { older } if older == tree.size()).then(|| tree.root())
 }
 
-pub(super) fn pruned(side_records: &[SideRecord]) -> Option<&Prune> {
-    side_records.iter().rev().find_map(|record| match record {
-        SideRecord::Prune(prune) => Some(&**prune),
-        SideRecord::Erase(_)
-        | SideRecord::Seal(_)
-        | SideRecord::Checkpoint(_)
-        | SideRecord::Other(_)
-        | SideRecord::Damaged(_) => None,
-    })
-}
-
 /// The tree of what was pruned, also handed to the proof.
 fn start_behind<H: LogTree>(prune: &Prune, builder: &mut ProofBuilder<H>) -> Result<Frontier<H>, ProveError> {
-    let size = prune.through.get();
-    let levels = (0..u64::BITS).rev().filter(|level| size >> level & 1 == 1);
-    for (level, peak) in levels.zip(H::peaks_of(prune)) {
+    let tree = H::of_pruned(&prune.trees);
+    let levels = (0..u64::BITS).rev().filter(|level| tree.size() >> level & 1 == 1);
+    for (level, peak) in levels.zip(tree.peaks()) {
         if !builder.push_subtree(level, *peak) {
             return Err(ProveError::Pruned);
         }
     }
-    Frontier::from_parts(size, H::peaks_of(prune).to_vec()).ok_or(ProveError::Pruned)
+    Ok(tree.clone())
 }
 
 /// No proof could be made.

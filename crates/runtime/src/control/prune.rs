@@ -3,7 +3,7 @@
 use r1_event::finding::Verdict;
 use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::payload::Payload;
-use r1_event::side_record::{Prune, RunContext};
+use r1_event::side_record::{Prune, RunContext, Trees};
 use r1_event::validate::{Options, Validator};
 use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, cbor};
 use r1_receipt::graph::{self, Notes};
@@ -103,7 +103,8 @@ pub async fn prune(
         Err(RebuildError::Source(err)) => return Err(err.into()),
     };
     let (run, through, reason) = (plan.run_id.clone(), plan.through, reason.to_owned());
-    let record = blocking(move || Cut::at(&log, notes, run, through)).await?.into_record(reason, now);
+    let cut = blocking(move || Cut::at(&log, notes, run, through)).await?;
+    let record = cut.into_record(reason, now).ok_or_else(|| PruneError::Nothing { run: plan.run_id.clone() })?;
     store.prune(record).await?;
     Ok(Index::new(store.clone()).forget(&plan.run_id).await?)
 }
@@ -111,7 +112,6 @@ pub async fn prune(
 /// A log at the place where it is cut.
 struct Cut {
     run: RunId,
-    through: Seq,
     last_hash: Option<Digest>,
     tree: Frontier<Blake3>,
     tree_sha256: Frontier<Sha256>,
@@ -123,7 +123,7 @@ struct Cut {
 
 impl Cut {
     fn at(log: &Log, notes: Option<Notes>, run: RunId, through: Seq) -> Result<Self, PruneError> {
-        let mut cut = Self::start(log.side_records(), run, through);
+        let mut cut = Self::start(log.side_records(), run);
         let mut graph = notes.map(|notes| graph::Cut::new(notes, through.get()));
         let side_records = log.side_records().to_vec();
         let mut validator = Validator::new(Options { side_records, ..Options::default() });
@@ -142,10 +142,9 @@ impl Cut {
         Ok(cut)
     }
 
-    fn start(side_records: &[SideRecord], run: RunId, through: Seq) -> Self {
+    fn start(side_records: &[SideRecord], run: RunId) -> Self {
         let mut cut = Self {
             run,
-            through,
             last_hash: None,
             tree: Frontier::default(),
             tree_sha256: Frontier::default(),
@@ -154,22 +153,23 @@ impl Cut {
             open_calls: Vec::new(),
             graph: None,
         };
-        for record in side_records {
-            match record {
-                SideRecord::Prune(prune) => cut.continue_from(prune),
-                SideRecord::Erase(erase) => cut.context = erase.context.clone().unwrap_or_else(|| cut.context.clone()),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
-            }
+        if let Some(prune) = Prune::furthest(side_records) {
+            cut.last_hash = Some(prune.last_hash);
+            cut.tree = prune.trees.blake3().clone();
+            cut.tree_sha256 = prune.trees.sha256().clone();
+            cut.context = prune.context.clone();
         }
+        // What an erasure of the first event kept of it is all there is.
+        let kept = side_records.iter().rev().find_map(|record| match record {
+            SideRecord::Erase(erase) => erase.context.clone(),
+            SideRecord::Prune(_)
+            | SideRecord::Seal(_)
+            | SideRecord::Checkpoint(_)
+            | SideRecord::Other(_)
+            | SideRecord::Damaged(_) => None,
+        });
+        cut.context = kept.unwrap_or(cut.context);
         cut
-    }
-
-    fn continue_from(&mut self, prune: &Prune) {
-        let size = prune.through.get();
-        self.last_hash = Some(prune.last_hash);
-        self.tree = Frontier::from_parts(size, prune.peaks.clone()).unwrap_or_default();
-        self.tree_sha256 = Frontier::from_parts(size, prune.peaks_sha256.clone()).unwrap_or_default();
-        self.context = prune.context.clone();
     }
 
     fn step(&mut self, record: &Record) {
@@ -181,21 +181,19 @@ impl Cut {
         }
     }
 
-    fn into_record(self, reason: String, pruned_at: UnixNanos) -> Prune {
-        Prune {
+    /// `None` if there are no events before the cut.
+    fn into_record(self, reason: String, pruned_at: UnixNanos) -> Option<Prune> {
+        Some(Prune {
             run_id: self.run,
-            version: Version::V2,
-            through: self.through,
-            last_hash: self.last_hash.unwrap_or(Digest::new([0; 32])),
-            peaks: self.tree.peaks().to_vec(),
-            peaks_sha256: self.tree_sha256.peaks().to_vec(),
+            last_hash: self.last_hash?,
+            trees: Trees::new(self.tree, self.tree_sha256)?,
             pruned_at,
             reason,
             context: self.context,
             open_turn: self.open_turn,
             open_calls: self.open_calls,
             graph: self.graph,
-        }
+        })
     }
 }
 

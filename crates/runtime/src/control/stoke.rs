@@ -120,7 +120,7 @@ pub fn export(
     mut write: impl FnMut(&Line) -> std::io::Result<()>,
 ) -> Result<(), StokeExportError> {
     let side_records = log.side_records();
-    let prune = pruning(side_records);
+    let prune = Prune::furthest(side_records);
     let first_erasure = erasures(side_records).remove(&1);
     let mut notes = Some(notes);
     let mut lines: Option<RunLines> = None;
@@ -145,18 +145,6 @@ pub fn export(
         }
     }
     Ok(())
-}
-
-/// The last pruning of a run: it took the most.
-fn pruning(side_records: &[SideRecord]) -> Option<&Prune> {
-    side_records.iter().rev().find_map(|record| match record {
-        SideRecord::Prune(prune) => Some(&**prune),
-        SideRecord::Erase(_)
-        | SideRecord::Seal(_)
-        | SideRecord::Checkpoint(_)
-        | SideRecord::Other(_)
-        | SideRecord::Damaged(_) => None,
-    })
 }
 
 /// A log was not written as lines.

@@ -106,7 +106,7 @@ impl Serialize for EventView {
 #[derive(Clone, Debug, Default)]
 pub struct Viewer {
     erasures: HashMap<u64, Erase>,
-    pruned: Option<Box<Prune>>,
+    pruned: Option<Prune>,
     run: Option<RunFacts>,
 }
 
@@ -115,14 +115,18 @@ impl Viewer {
     /// `first` is the run's first event, if it is there.
     #[must_use]
     pub fn new(first: Option<&Record>, side_records: &[SideRecord]) -> Self {
-        let (mut erasures, mut pruned) = (HashMap::new(), None);
+        let mut erasures = HashMap::new();
+        let pruned = Prune::furthest(side_records).cloned();
         for record in side_records {
             match record {
                 SideRecord::Erase(erase) => {
                     erasures.insert(erase.seq.get(), erase.clone());
                 }
-                SideRecord::Prune(prune) => pruned = Some(prune.clone()),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
+                SideRecord::Prune(_)
+                | SideRecord::Seal(_)
+                | SideRecord::Checkpoint(_)
+                | SideRecord::Other(_)
+                | SideRecord::Damaged(_) => {}
             }
         }
         let run = match &pruned {
@@ -135,7 +139,7 @@ impl Viewer {
     /// The last event that was pruned; 0 if none was.
     #[must_use]
     pub fn pruned_through(&self) -> u64 {
-        self.pruned.as_ref().map_or(0, |prune| prune.through.get())
+        self.pruned.as_ref().map_or(0, |prune| prune.through().get())
     }
 
     /// What is served in place of the events that were pruned. The log does not hold it.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use r1_event::payload::Typed;
-use r1_event::side_record::Erase;
+use r1_event::side_record::{Erase, Prune};
 use r1_event::{Payload, Record, RunId, Seq, SideRecord, UnixNanos};
 use r1_protocol::data::{EventData, MemoryWrite, RedactionApplied, TaskUpdated};
 use r1_store::{DocumentChange, PageLimit, Pages, SharedStore, StoreError};
@@ -169,14 +169,7 @@ impl<'a> Fold<'a> {
             return Ok(RunEntry::of_context(run, event, started_at, left.context.clone().unwrap_or_default()));
         }
         let beside = self.store.side_records(run).await?;
-        let context = beside.iter().rev().find_map(|record| match record {
-            SideRecord::Prune(prune) => Some(prune.context.clone()),
-            SideRecord::Erase(_)
-            | SideRecord::Seal(_)
-            | SideRecord::Checkpoint(_)
-            | SideRecord::Other(_)
-            | SideRecord::Damaged(_) => None,
-        });
+        let context = Prune::furthest(&beside).map(|prune| prune.context.clone());
         Ok(RunEntry::of_context(run, event, started_at, context.unwrap_or_default()))
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use r1_event::merkle::{Frontier, Sha256};
-use r1_event::side_record::{Prune, RunContext};
+use r1_event::merkle::{Blake3, Frontier};
+use r1_event::side_record::{Prune, RunContext, Trees};
 use r1_event::{Batch, Chain, Digest, Record, Seq, SideRecord, UnixNanos, Version};
 
 use super::Fixture;
@@ -18,16 +18,10 @@ use crate::store::PageLimit;
 pub(super) fn prune_record(log: &[Record], through: usize) -> Prune {
     let run_id = run_of(log);
     let gone = &log[..through];
-    let chain = follow(&run_id, Version::V2, gone);
-    let mut sha256 = Frontier::<Sha256>::default();
-    gone.iter().for_each(|record| sha256.push(record.leaf_sha256()));
     Prune {
         run_id,
-        version: Version::V2,
-        through: seq(through as u64),
         last_hash: gone.last().unwrap().hash(),
-        peaks: chain.tree().peaks().to_vec(),
-        peaks_sha256: sha256.peaks().to_vec(),
+        trees: Trees::over(gone).unwrap(),
         pruned_at: UnixNanos(1_760_000_000_000_000_000),
         reason: "older than 30 days".into(),
         context: RunContext::default(),
@@ -38,8 +32,8 @@ pub(super) fn prune_record(log: &[Record], through: usize) -> Prune {
 }
 
 /// Follows what is left of a log from its prune record.
-fn follow_rest(prune: &Prune, rest: &[Record]) -> (Frontier<r1_event::merkle::Blake3>, Digest) {
-    let mut tree = Frontier::from_parts(prune.through.get(), prune.peaks.clone()).unwrap();
+fn follow_rest(prune: &Prune, rest: &[Record]) -> (Frontier<Blake3>, Digest) {
+    let mut tree = prune.trees.blake3().clone();
     let mut head = prune.last_hash;
     for record in rest {
         assert_eq!(record.header().unwrap().prev_hash, Some(head), "the chain goes on");
@@ -122,8 +116,6 @@ pub async fn log_15_pruning_is_refused_unless_it_fits_the_log(fixture: &dyn Fixt
     assert!(matches!(err, StoreError::Refused { .. }), "the terminal event: {err}");
     let err = store.prune(Prune { last_hash: Digest::blake3(b"another"), ..good.clone() }).await.unwrap_err();
     assert!(matches!(err, StoreError::Refused { .. }), "another hash: {err}");
-    let err = store.prune(Prune { version: Version::V1, ..good.clone() }).await.unwrap_err();
-    assert!(matches!(err, StoreError::Refused { .. }), "another format: {err}");
     let err = store.prune(Prune { run_id: run(9), ..good }).await.unwrap_err();
     assert!(matches!(err, StoreError::NoRun { .. }), "no such run: {err}");
     assert_eq!(read_all(&store, &run(2)).await, log);
@@ -189,9 +181,6 @@ pub async fn log_18_a_pruned_beginning_is_refused_where_it_does_not_fit(fixture:
     assert_eq!(read_all(&store, &run(1)).await.len(), 3);
 
     let Some(SideRecord::Prune(prune)) = beside.last() else { panic!("{beside:?}") };
-    let unfit = |prune: Prune| Batch::behind(&[SideRecord::Prune(Box::new(prune))]).is_none();
-    assert!(unfit(Prune { peaks: Vec::new(), ..(**prune).clone() }), "a tree of another size");
-    assert!(unfit(Prune { version: Version::V1, ..(**prune).clone() }), "a format that is not pruned");
     assert!(Batch::behind(&[]).is_none() && Batch::behind(&beside[..1]).is_none(), "nothing was pruned");
     let other = Prune { last_hash: Digest::blake3(b"another"), ..(**prune).clone() };
     let mut batch = Batch::behind(&[SideRecord::Prune(Box::new(other))]).unwrap();

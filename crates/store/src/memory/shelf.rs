@@ -222,7 +222,7 @@ impl Shelf {
 
     pub(super) fn prune(&mut self, prune: Prune) -> Result<(), StoreError> {
         let log = self.run_mut(&prune.run_id)?;
-        let through = prune.through;
+        let through = prune.through();
         let record = SideRecord::Prune(Box::new(prune.clone()));
         if log.keeps(&record) {
             return Ok(());

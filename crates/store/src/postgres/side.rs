@@ -134,10 +134,10 @@ impl<'a> LockedRun<'a> {
         let summary = summary.first().map(read_summary).transpose()?;
         let summary = summary.ok_or_else(|| StoreError::NoRun { run: self.run.clone() })?;
         rules::check_prune(prune, self.version, &summary.head, summary.pruned_through)?;
-        let through = seq_param(prune.through);
+        let through = seq_param(prune.through());
         let params: [Param<'_>; 2] = [(&self.id, Type::INT8), (&through, Type::INT8)];
         let rows = self.query("SELECT header, payload FROM @events WHERE run = $1 AND seq = $2", &params).await?;
-        let missing = || StoreError::NoEvent { run: self.run.clone(), seq: prune.through };
+        let missing = || StoreError::NoEvent { run: self.run.clone(), seq: prune.through() };
         rules::check_pruned_hash(prune, record_at(rows.first().ok_or_else(missing)?, 0).hash())?;
         self.execute("DELETE FROM @events WHERE run = $1 AND seq <= $2", &params).await?;
         self.execute("DELETE FROM @blob_refs WHERE run = $1 AND seq <= $2", &params).await?;

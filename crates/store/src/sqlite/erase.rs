@@ -77,9 +77,9 @@ pub(super) fn prune(session: &mut Session<'_>, prune: &Prune) -> rusqlite::Resul
         return Ok(Err(refusal));
     }
     let mut last = db.prepare_cached("SELECT header, payload FROM events WHERE run = ?1 AND seq = ?2")?;
-    let through = signed(prune.through.get());
+    let through = signed(prune.through().get());
     let Some(last) = last.query_one(params![row.id, through], |row| row::record(row, 0)).optional()? else {
-        return Ok(Err(StoreError::NoEvent { run: run.clone(), seq: prune.through }));
+        return Ok(Err(StoreError::NoEvent { run: run.clone(), seq: prune.through() }));
     };
     if let Err(refusal) = rules::check_pruned_hash(prune, last.hash()) {
         return Ok(Err(refusal));

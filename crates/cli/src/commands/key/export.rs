@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::print_line;
+use crate::output_file::is_stdout;
 
 /// Give a key away
 ///
@@ -32,7 +33,7 @@ pub(crate) struct Args {
     /// The private half, as PKCS#8 PEM
     #[arg(long, requires = "output")]
     private: bool,
-    /// Into a file that is not there yet
+    /// Into a file that is not there yet; `-` is standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -54,7 +55,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     let entry = manage::find(&context.home, &args.key)?;
     let content =
         if args.private { manage::export_secret(&context.home, &entry)? } else { public(&entry, args.format)? };
-    match &args.output {
+    match args.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => write(path, &content, args.private)?,
         None => print_line(content.trim_end())?,
     }

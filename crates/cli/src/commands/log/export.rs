@@ -1,5 +1,4 @@
-use std::io::{self, Write};
-use std::path::PathBuf;
+use std::io::Write;
 use std::str::FromStr;
 
 use r1_event::exchange::{Encoder, Format};
@@ -12,7 +11,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::lines::Lines;
 use crate::output;
-use crate::output_file::{self, Replace};
+use crate::output_file::Output;
 use crate::progress::Ticker;
 use crate::render::text::count;
 use crate::target::Target;
@@ -41,12 +40,8 @@ pub(crate) struct Args {
     format: Form,
     #[command(flatten)]
     lines: Lines,
-    /// Where to write; standard output if not given
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Replace the output file if there is one
-    #[arg(long)]
-    force: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What is written.
@@ -88,15 +83,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         logs.push((log, notes));
     }
     // Reading and writing block, and nothing else is to be done meanwhile.
-    tokio::task::block_in_place(|| match &args.output {
-        None => write(logs, &args, &mut io::BufWriter::new(io::stdout().lock()), &progress),
-        Some(path) => {
-            let replace = Replace::if_forced(args.force);
-            output_file::write(path, replace, |out| write(logs, &args, out, &progress))
-        }
-    })?;
+    tokio::task::block_in_place(|| args.output.write(|out| write(logs, &args, out, &progress)))?;
     drop(ticker);
-    if let Some(path) = &args.output {
+    if let Some(path) = args.output.file() {
         output::note(&format!("wrote {} to {}", count(progress.events(), "event"), path.display()));
     }
     Ok(Exit::Ok)

@@ -9,14 +9,16 @@ use r1_runtime::control::proof::{self, KeyStanding, ProveError, Question, Verifi
 use r1_runtime::source::Log;
 use serde::Serialize;
 
-use crate::commands::receipt::publisher;
+use crate::args::parse_seq;
+use crate::commands::receipt::log_key;
 use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTICE, print_json};
-use crate::output_file::{self, Replace};
+use crate::output_file::Output;
 use crate::render::text::one_line;
 use crate::target::Target;
+use crate::trust::Trust;
 
 /// Prove that an event is in a log, or that a log extends an earlier state; check such a proof
 ///
@@ -38,6 +40,7 @@ Examples:
   r1 log proof last --from-size 100 -o grown.json
   r1 log proof last --seq 7 --format tlog-proof -o event-7.tlog-proof
   r1 log proof --verify event-7.json
+  r1 log proof --verify event-7.json --key alice.pem
   r1 log proof --verify event-7.json --log run.cborseq"
 )]
 pub(crate) struct Args {
@@ -45,25 +48,26 @@ pub(crate) struct Args {
     #[arg(value_name = "RUN|FILE", required_unless_present = "verify", conflicts_with = "verify")]
     target: Option<String>,
     /// Prove that this event is in the log
-    #[arg(long, value_name = "SEQ")]
-    seq: Option<u64>,
+    #[arg(long, value_name = "SEQ", value_parser = parse_seq)]
+    seq: Option<Seq>,
     /// Prove that the log extends its own first events
     #[arg(long, value_name = "SIZE")]
     from_size: Option<u64>,
     /// Over so many events, instead of all there are
-    #[arg(long, value_name = "SIZE", conflicts_with = "verify")]
+    #[arg(long, value_name = "SIZE")]
     size: Option<u64>,
     /// In which form
-    #[arg(long, value_name = "FORM", default_value = "json", conflicts_with = "verify")]
+    #[arg(long, value_name = "FORM", default_value = "json")]
     format: Form,
     /// Only this run of a file that has several
     #[arg(long, value_name = "ID")]
     run: Option<String>,
-    /// Where to write the proof; standard output if not given
-    #[arg(long, short, value_name = "FILE", conflicts_with = "verify")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    trust: Trust,
     /// Check this proof
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "format", "output", "force"])]
     verify: Option<PathBuf>,
     /// Compare the proof's root with this log, a run or a file
     #[arg(long, value_name = "RUN|FILE", requires = "verify")]
@@ -91,9 +95,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
 }
 
 async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, CliError> {
-    let question = match (args.seq.map(Seq::new), args.from_size) {
-        (Some(Some(seq)), _) => Question::Inclusion(seq),
-        (Some(None), _) => return Err(CliError::new("events are counted from 1")),
+    let question = match (args.seq, args.from_size) {
+        (Some(seq), _) => Question::Inclusion(seq),
         (None, older) => Question::Consistency { older: older.unwrap_or(0) },
     };
     let (log, _store) = Target::open(context, target).await?.only(args.run.as_deref())?.single()?;
@@ -103,9 +106,9 @@ async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, Cli
         };
         return prove_for_stock_tools(log, seq, args, context).await;
     }
-    let file = proof::prove(log, question, args.size, &context.keyring()?).await?;
+    let file = proof::prove(log, question, args.size, &args.trust.keyring(context)?).await?;
     let unsigned = file.signature.is_none();
-    write(args, &file.to_json())?;
+    args.output.write_bytes(file.to_json().as_bytes())?;
     if unsigned {
         output::note(
             "nobody has signed this root yet: `r1 log checkpoint RUN` does, and a proof made then carries the signature",
@@ -116,21 +119,14 @@ async fn prove(target: &str, args: &Args, context: &Context) -> Result<Exit, Cli
 
 async fn prove_for_stock_tools(log: Log, seq: Seq, args: &Args, context: &Context) -> Result<Exit, CliError> {
     let made = proof::prove_for_stock_tools(log, seq, args.size).await?;
-    let publisher = publisher(context)?;
-    let key = publisher.note_key_of(&made.run_id)?;
+    let log_key = log_key(context)?;
+    let key = log_key.note_key_of(&made.run_id)?;
     let checkpoint = key.checkpoint(made.inclusion.size, made.inclusion.root);
     let text = tlog_proof(&made.leaf, &made.inclusion, &checkpoint);
     proof::verify(text.as_bytes(), &context.keyring()?).map_err(ProveError::Unsound)?;
-    write(args, &text)?;
+    args.output.write_bytes(text.as_bytes())?;
     output::note(&format!("its checkpoint is signed for {}", key.vkey()));
     Ok(Exit::Ok)
-}
-
-fn write(args: &Args, proof: &str) -> Result<(), CliError> {
-    match &args.output {
-        Some(path) => output_file::write_bytes(path, Replace::Allow, proof.as_bytes()),
-        None => Ok(std::io::stdout().lock().write_all(proof.as_bytes())?),
-    }
 }
 
 #[derive(Serialize)]
@@ -145,7 +141,7 @@ struct Report {
 
 async fn verify(file: &Path, args: &Args, context: &Context) -> Result<Exit, CliError> {
     let json = fs::read(file).map_err(|err| CliError::new(format!("cannot read {}", file.display())).because(err))?;
-    let verification = proof::verify(&json, &context.keyring()?)?;
+    let verification = proof::verify(&json, &args.trust.keyring(context)?)?;
     let log_agrees = match &args.log {
         None => None,
         Some(target) => {

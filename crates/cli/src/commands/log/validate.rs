@@ -15,6 +15,7 @@ use crate::progress::Ticker;
 use crate::render::text::count;
 use crate::render::verdict::{self, Report};
 use crate::target::Target;
+use crate::trust::Trust;
 
 /// Check that a log is whole and untampered
 ///
@@ -30,6 +31,7 @@ and takes no verdict from the others.
 Examples:
   r1 log validate last
   r1 log validate backup.cborseq
+  r1 log validate theirs.cborseq --key alice.json    # is it as she sealed it?
   r1 log validate starling.db --json | jq '.runs[].integrity'")]
 pub(crate) struct Args {
     /// Run ids (any unique prefix, or `last`) or files
@@ -38,13 +40,15 @@ pub(crate) struct Args {
     /// Only this run of a file that has several
     #[arg(long, value_name = "ID")]
     run: Option<String>,
+    #[command(flatten)]
+    trust: Trust,
     /// Print the whole verdict as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let keyring = context.keyring()?;
+    let keyring = args.trust.keyring(context)?;
     let mut outcome = Outcome::default();
     if args.targets.is_empty() {
         let store = context.open_store(Purpose::Read).await?;

@@ -1,6 +1,3 @@
-use std::io::Write as _;
-use std::path::PathBuf;
-
 use r1_runtime::control::memory::{self, Read};
 use serde_json::json;
 
@@ -10,7 +7,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::print_json;
-use crate::output_file::{self, Replace};
+use crate::output_file::Output;
 use crate::workshop::Workshop;
 
 /// Print what stands under a key, byte for byte
@@ -31,11 +28,10 @@ pub(crate) struct Args {
     tier: InTier,
     #[command(flatten)]
     whose: Whose,
-    /// Write it to a file
-    #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "json")]
-    output: Option<PathBuf>,
+    #[command(flatten)]
+    output: Output,
     /// Print JSON; bytes that are no text are base64
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     json: bool,
 }
 
@@ -57,13 +53,6 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         }))?;
         return Ok(Exit::Ok);
     }
-    match args.output {
-        Some(path) => output_file::write_bytes(&path, Replace::Allow, value.bytes())?,
-        None => {
-            let mut out = std::io::stdout().lock();
-            out.write_all(value.bytes())?;
-            out.flush()?;
-        }
-    }
+    args.output.write_bytes(value.bytes())?;
     Ok(Exit::Ok)
 }

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BOLD, DIM, print_json};
-use crate::output_file::{self, Replace};
+use crate::output_file::{self, Replace, is_stdout};
 use crate::progress::Ticker;
 use crate::render::receipt as render;
 use crate::settings;
@@ -43,7 +43,7 @@ Examples:
 pub(crate) struct Args {
     /// A run id: any unique prefix, or `last`
     run: String,
-    /// Where to [default: <run_id>.receipt.json here]
+    /// Where to; `-` is standard output, and then nothing else is printed [default: <run_id>.receipt.json here]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Sign with this key: how its id begins, or a private key file
@@ -119,7 +119,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let created = sign(context, &store, &request, &key).await?;
     store.close().await?;
     let path = args.output.unwrap_or_else(|| file_name(run.as_str()).into());
-    may_write(&path, &created.signed.bytes, args.force)?;
+    let to_stdout = is_stdout(&path);
+    if !to_stdout {
+        may_write(&path, &created.signed.bytes, args.force)?;
+    }
     let exports: Vec<Export> = args.export.iter().copied().map(Export::from).collect();
     let files = publish(context, &created, &exports)?;
     let exported: Vec<PathBuf> = files.iter().map(|file| path.with_file_name(&file.name)).collect();
@@ -127,12 +130,20 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     for (beside, file) in exported.iter().zip(&files) {
         may_write(beside, file.content.as_bytes(), args.force)?;
     }
-    save(&path, &created.signed.bytes)?;
+    if !to_stdout {
+        save(&path, &created.signed.bytes)?;
+    }
     for (beside, file) in exported.iter().zip(&files) {
         save(beside, file.content.as_bytes())?;
     }
     if is_older_than_its_key(&context.keyring()?, &created) {
         output::note("the run ended before the key counts: checked with the keyring it will be key_not_yet_valid");
+    }
+    if to_stdout {
+        let mut out = std::io::stdout().lock();
+        out.write_all(&created.signed.bytes)?;
+        out.flush()?;
+        return Ok(Exit::Ok);
     }
     if args.json {
         print_json(&json!({
@@ -170,7 +181,11 @@ async fn sign(context: &Context, store: &SharedStore, request: &Request, key: &S
 }
 
 /// The key that signs for a run, by the settings of its workspace; if that is not on this machine, by those here.
-async fn usual_key(context: &Context, store: &SharedStore, run: &RunId) -> Result<Option<String>, CliError> {
+pub(in crate::commands) async fn usual_key(
+    context: &Context,
+    store: &SharedStore,
+    run: &RunId,
+) -> Result<Option<String>, CliError> {
     let workspace = history::workspace(store, run).await?.filter(|path| path.is_absolute() && path.is_dir());
     let workspace = workspace.unwrap_or_else(current_directory);
     Ok(settings::load(context, &workspace, Vec::new())?.signing.kid)

@@ -1,12 +1,11 @@
 use std::ffi::OsString;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use r1_receipt::key::{KnownKey, Scope};
+use r1_receipt::key::Scope;
 use r1_receipt::{Builder, GatePolicy, Options, Reason, Receipt, Report, Verdict, file, verify};
 use r1_runtime::control::receipt::{Child, check_children, gate_policy, read_file, rebuild};
-use r1_runtime::keys::{self, KnownKeys};
+use r1_runtime::keys::KnownKeys;
 use serde_json::json;
 
 use crate::commands::key::ScopeArg;
@@ -16,6 +15,7 @@ use crate::exit::Exit;
 use crate::output::{self, print_json};
 use crate::render::receipt as render;
 use crate::target::Target;
+use crate::trust::Trust;
 
 /// Check what someone signed
 ///
@@ -36,12 +36,8 @@ pub(crate) struct Args {
     /// The receipt
     #[arg(value_name = "FILE")]
     receipt: PathBuf,
-    /// Check with this public key: a keyring entry, a JWK or an SPKI PEM file
-    #[arg(long, value_name = "FILE", conflicts_with = "keyring")]
-    key: Vec<PathBuf>,
-    /// Check with the keys of this directory [default: keyring in the home]
-    #[arg(long, value_name = "DIR")]
-    keyring: Option<PathBuf>,
+    #[command(flatten)]
+    trust: Trust,
     /// Demand that the key speaks for one of these
     #[arg(long, value_name = "SCOPE")]
     scope: Option<ScopeArg>,
@@ -130,7 +126,7 @@ impl Given {
     async fn read(args: &Args, context: &Context) -> Result<Self, CliError> {
         let mut bytes = read_file(&args.receipt)?;
         let respelled = args.lenient_format && respell(&mut bytes);
-        let known = known_keys(args, context)?;
+        let known = args.trust.known_keys(context)?;
         let gates = args.gates.as_deref().map(|choice| gate_policy(Path::new("."), choice)).transpose()?;
         let log = match &args.log {
             Some(log) => Some(read_log(context, log).await?),
@@ -165,23 +161,6 @@ fn respell(bytes: &mut Vec<u8>) -> bool {
         }
         Ok(_) | Err(_) => false,
     }
-}
-
-fn known_keys(args: &Args, context: &Context) -> Result<KnownKeys, CliError> {
-    if !args.key.is_empty() {
-        let keys = args.key.iter().map(|path| read_key(path)).collect::<Result<_, _>>()?;
-        return Ok(KnownKeys { keys, refused: Vec::new() });
-    }
-    let Some(directory) = &args.keyring else { return Ok(keys::known_keys(&context.home.keyring())?) };
-    // Without a home nobody knows any key yet; a directory that was named is there.
-    fs::read_dir(directory)
-        .map_err(|err| CliError::new(format!("cannot read the keyring {}", directory.display())).because(err))?;
-    Ok(keys::known_keys(directory)?)
-}
-
-fn read_key(path: &Path) -> Result<KnownKey, CliError> {
-    let content = read_file(path)?;
-    KnownKey::from_file(&content).map_err(|err| CliError::new(format!("{} is refused", path.display())).because(err))
 }
 
 async fn read_log(context: &Context, given: &str) -> Result<Builder, CliError> {

@@ -1,8 +1,9 @@
 //! Which lines each event has.
 
+use r1_event::merkle::Frontier;
 use r1_event::payload::{RunCancelled, RunCompleted, RunFailed, RunStarted};
-use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
-use r1_event::{Digest, Payload, Seq, UnixNanos, Version};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
+use r1_event::{Digest, Payload, Seq, UnixNanos};
 use r1_protocol::RunFacts;
 use r1_protocol::stoke::{Cause, LineKind, Options, Projection};
 use serde_json::{Value, json};
@@ -164,13 +165,12 @@ fn stoke_01_of_an_erased_event_only_that_is_told() {
 
 #[test]
 fn stoke_01_of_pruned_events_it_is_told_that_they_were() {
+    let peaks = vec![Digest::blake3(b"eight"), Digest::blake3(b"ninth")];
+    let nine = (Frontier::from_parts(9, peaks.clone()).unwrap(), Frontier::from_parts(9, peaks).unwrap());
     let prune = Prune {
         run_id: RUN.parse().unwrap(),
-        version: Version::V2,
-        through: Seq::new(9).unwrap(),
         last_hash: Digest::blake3(b"last"),
-        peaks: vec![],
-        peaks_sha256: vec![],
+        trees: Trees::new(nine.0, nine.1).unwrap(),
         pruned_at: UnixNanos(1_777_000_000_000_000_000),
         reason: "retention".into(),
         context: RunContext::default(),

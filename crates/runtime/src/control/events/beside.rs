@@ -15,7 +15,7 @@ use super::{EventsError, damaged};
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     erasures: HashMap<u64, Erase>,
-    prune: Option<Box<Prune>>,
+    prune: Option<Prune>,
 }
 
 impl Beside {
@@ -46,10 +46,10 @@ impl Beside {
         run: &RunId,
         sequence: u64,
     ) -> Result<Option<&Prune>, StoreError> {
-        if self.prune.as_ref().is_none_or(|prune| prune.through.get() <= sequence) {
+        if self.prune.as_ref().is_none_or(|prune| prune.through().get() <= sequence) {
             self.load(store, run).await?;
         }
-        Ok(self.prune.as_deref().filter(|prune| prune.through.get() > sequence))
+        Ok(self.prune.as_ref().filter(|prune| prune.through().get() > sequence))
     }
 
     /// What all events of a run share, also if its first event was erased or pruned.
@@ -71,14 +71,18 @@ impl Beside {
     }
 
     async fn load(&mut self, store: &SharedStore, run: &RunId) -> Result<(), StoreError> {
-        for record in store.side_records(run).await? {
+        let side_records = store.side_records(run).await?;
+        self.prune = Prune::furthest(&side_records).cloned().or(self.prune.take());
+        for record in side_records {
             match record {
                 SideRecord::Erase(erase) => {
                     self.erasures.insert(erase.seq.get() - 1, erase);
                 }
-                // A later one took more.
-                SideRecord::Prune(prune) => self.prune = Some(prune),
-                SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {}
+                SideRecord::Prune(_)
+                | SideRecord::Seal(_)
+                | SideRecord::Checkpoint(_)
+                | SideRecord::Other(_)
+                | SideRecord::Damaged(_) => {}
             }
         }
         Ok(())

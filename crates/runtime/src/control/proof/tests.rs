@@ -1,7 +1,7 @@
 use jiff::Timestamp;
 use r1_event::exchange::{Encoder, Format, Item};
 use r1_event::payload::{Payload, RunCompleted, UserMessageAppended};
-use r1_event::{Batch, Chain};
+use r1_event::{Batch, Chain, SideRecord};
 use r1_receipt::export::{NoteKey, tlog_proof};
 use r1_receipt::key::{Entry, Scope, SecretKey, Usage};
 
@@ -15,7 +15,7 @@ fn keyring() -> Keyring {
     let receipt = Entry::new(key().public(), Scope::Agent, "agent:test", Timestamp::UNIX_EPOCH);
     let mut log = Entry::new(log_key().public(), Scope::Agent, NAME, Timestamp::UNIX_EPOCH);
     log.usage = Usage::Log;
-    Keyring { entries: vec![receipt, log], refused: Vec::new() }
+    Keyring { entries: vec![receipt, log], ..Keyring::default() }
 }
 
 fn key() -> SecretKey {

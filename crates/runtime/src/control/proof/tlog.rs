@@ -1,10 +1,10 @@
 //! Checking the proofs that are made for stock tools.
 
-use r1_event::UnixNanos;
 use r1_event::header::Header;
 use r1_event::merkle::proof::verify_inclusion;
 use r1_event::merkle::{Sha256, TreeHash as _};
 use r1_event::seal::SealKey;
+use r1_event::{KeyId, UnixNanos};
 use r1_receipt::export::{Checkpoint, TlogProof};
 use r1_receipt::key::{Entry, Usage};
 
@@ -66,6 +66,14 @@ fn check_note(
                 let standing = SealKey { for_runs: speaks_for(entry, checkpoint), ..key }.standing(at);
                 return Ok((Some(entry.kid().to_string()), standing.into()));
             }
+        }
+    }
+    for key in &keyring.bare {
+        match checkpoint.is_signed(note, key) {
+            None => {}
+            Some(false) => return Err(VerifyError::Signature { key_id: KeyId::of(key) }),
+            // Whoever names a bare key for a proof means it for that log.
+            Some(true) => return Ok((Some(KeyId::of(key).to_string()), KeyStanding::Counts)),
         }
     }
     match keyring.entries.iter().find(|entry| speaks_for(entry, checkpoint)) {

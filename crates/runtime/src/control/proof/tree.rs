@@ -1,7 +1,7 @@
 //! A log's two trees: its own, and the same with SHA-256 for stock tools.
 
-use r1_event::merkle::{Blake3, Sha256, TreeHash};
-use r1_event::side_record::Prune;
+use r1_event::merkle::{Blake3, Frontier, Sha256, TreeHash};
+use r1_event::side_record::Trees;
 use r1_event::{Digest, Record};
 
 /// A tree over a log's events.
@@ -9,7 +9,7 @@ pub(super) trait LogTree: TreeHash {
     /// The leaf of an event.
     fn leaf_of(record: &Record) -> Digest;
     /// What was kept of the tree over events that are gone.
-    fn peaks_of(prune: &Prune) -> &[Digest];
+    fn of_pruned(trees: &Trees) -> &Frontier<Self>;
 }
 
 impl LogTree for Blake3 {
@@ -17,8 +17,8 @@ impl LogTree for Blake3 {
         record.leaf()
     }
 
-    fn peaks_of(prune: &Prune) -> &[Digest] {
-        &prune.peaks
+    fn of_pruned(trees: &Trees) -> &Frontier<Self> {
+        trees.blake3()
     }
 }
 
@@ -27,7 +27,7 @@ impl LogTree for Sha256 {
         record.leaf_sha256()
     }
 
-    fn peaks_of(prune: &Prune) -> &[Digest] {
-        &prune.peaks_sha256
+    fn of_pruned(trees: &Trees) -> &Frontier<Self> {
+        trees.sha256()
     }
 }

@@ -6,13 +6,14 @@ use r1_event::id::{from_hex, to_hex};
 use r1_event::merkle::proof::{verify_consistency, verify_inclusion};
 use r1_event::merkle::{Blake3, Frontier, Sha256};
 use r1_event::seal::Standing;
+use r1_event::side_record::Prune;
 use r1_event::{Digest, KeyId, Record, RunId, Seal, Statement, UnixNanos, Version, projection};
 use r1_receipt::export::TLOG_PROOF_START;
-use r1_receipt::key::{Entry, Jwk};
+use r1_receipt::key::Jwk;
 use serde::Serialize;
 
 use super::tree::LogTree;
-use super::{Claim, ProofFile, pruned, tlog};
+use super::{Claim, ProofFile, tlog};
 use crate::control::view;
 use crate::keys::Keyring;
 use crate::source::{Log, SourceError};
@@ -154,8 +155,8 @@ pub fn root_at(log: &Log, size: u64, tree: Tree) -> Result<Option<Digest>, Sourc
 
 fn root_of<H: LogTree>(log: &Log, size: u64) -> Result<Option<Digest>, SourceError> {
     let mut tree = Frontier::<H>::default();
-    if let Some(prune) = pruned(log.side_records()) {
-        tree = Frontier::from_parts(prune.through.get(), H::peaks_of(prune).to_vec()).unwrap_or_default();
+    if let Some(prune) = Prune::furthest(log.side_records()) {
+        tree = H::of_pruned(&prune.trees).clone();
     }
     for page in log.pages() {
         for record in page? {
@@ -213,7 +214,7 @@ fn check_signature(
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or(VerifyError::Field("signature"))?,
     };
-    let known = keyring.entries.iter().find(|entry| *entry.kid() == key_id).and_then(Entry::seal_key);
+    let known = keyring.seal_key(&key_id);
     let given = signature.public.as_ref().map(|public| given_key(public, &key_id)).transpose()?;
     match known.map(|key| key.public).or(given) {
         // Nobody here knows the key: the signature says nothing either way.

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use r1_event::UnixNanos;
 use r1_receipt::Reason;
 use r1_receipt::export::{Bundle, Envelope, InvalidName, NoteKey, Statement, tlog_proof, trusted_root};
-use r1_receipt::key::{AttestKey, SecretKey};
+use r1_receipt::key::AttestKey;
 use r1_receipt::verify::RunFacts;
 
 use crate::control::export::safe_name;
 use crate::home::Home;
 use crate::instance_log::{InstanceLog, LogError, Logged};
-use crate::keys::{self, KeysError, manage};
+use crate::keys::{self, KeysError, LogKey, manage};
 
 /// What can be written beside a receipt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,9 +39,7 @@ pub struct ExportedFile {
 #[derive(Debug)]
 pub struct Publisher {
     attest: AttestKey,
-    log: SecretKey,
-    name: String,
-    since: i64,
+    log: LogKey,
     directory: PathBuf,
 }
 
@@ -65,32 +63,20 @@ impl Publisher {
                 key
             }
         };
-        let log = match keys::newest_log_key(home, now)? {
-            Some(key) => key,
-            None => {
-                let (key, path) = manage::new_log_key(home, now)?;
-                made.push(path);
-                key
-            }
-        };
+        let (log, new) = LogKey::find_or_make(home, now)?;
+        made.extend(new);
         Ok((Self::with(home, attest, log), made))
     }
 
-    fn with(home: &Home, attest: AttestKey, log: keys::LogKey) -> Self {
-        let keys::LogKey { secret, name, since } = log;
+    fn with(home: &Home, attest: AttestKey, log: LogKey) -> Self {
         // By its key: none ever signs two histories.
-        let directory = home.instance_log().join(secret.kid().thumbprint());
-        Self { attest, log: secret, name, since, directory }
+        let directory = home.instance_log().join(log.secret.kid().thumbprint());
+        Self { attest, log, directory }
     }
 
     /// The key of the installation's log, under its name.
     pub fn note_key(&self) -> Result<NoteKey<'_>, InvalidName> {
-        NoteKey::new(self.name.clone(), &self.log)
-    }
-
-    /// The same key, for the log of a run.
-    pub fn note_key_of(&self, run_id: &str) -> Result<NoteKey<'_>, InvalidName> {
-        NoteKey::new(format!("{}/runs/{run_id}", self.name), &self.log)
+        self.log.note_key()
     }
 
     /// Signs a statement about a receipt and sees it into the installation's log. Doing it twice changes nothing.
@@ -128,7 +114,7 @@ impl Published<'_> {
             match export {
                 Export::Dsse => file(format!("{stem}.intoto.json"), self.envelope.to_json()),
                 Export::Checkpoint => {
-                    let key = self.publisher.note_key_of(&run.run_id)?;
+                    let key = self.publisher.log.note_key_of(&run.run_id)?;
                     let root = run.root_sha256.parse().map_err(|_| PublishError::NoReceipt(Reason::BadRunLog))?;
                     file(format!("{stem}.checkpoint"), key.checkpoint(run.size, root));
                     file(format!("{stem}.vkey"), key.vkey() + "\n");
@@ -142,7 +128,7 @@ impl Published<'_> {
                     let key = self.publisher.note_key()?;
                     let bundle = Bundle { envelope: &self.envelope, inclusion, checkpoint };
                     file(format!("{stem}.sigstore.json"), bundle.to_json(&key));
-                    file("trusted_root.json".into(), trusted_root(&key, self.publisher.since));
+                    file("trusted_root.json".into(), trusted_root(&key, self.publisher.log.since));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! The lines of a run in a store.
 
+use r1_event::side_record::Prune;
 use r1_event::{Record, RunId, Seq};
 use r1_protocol::stoke::{Line, Options};
 use r1_receipt::Graph;
@@ -7,7 +8,7 @@ use r1_receipt::graph::Notes;
 use r1_store::watch::HeadWatch;
 use r1_store::{PageLimit, Pages, SharedStore};
 
-use super::{RunLines, notes, pruning};
+use super::{RunLines, notes};
 use crate::control::events::{Beside, EventsError, unreadable};
 use crate::control::view::place;
 use crate::source::{Log, SourceError, StoredRun};
@@ -110,7 +111,7 @@ impl Reader {
     /// The line in place of events that were pruned.
     async fn gap(&self) -> Result<Option<Line>, EventsError> {
         let side_records = self.store.side_records(&self.run).await?;
-        Ok(pruning(&side_records).map(|prune| self.lines.pruned(prune)))
+        Ok(Prune::furthest(&side_records).map(|prune| self.lines.pruned(prune)))
     }
 }
 

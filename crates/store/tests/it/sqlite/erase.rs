@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use r1_event::side_record::{Erase, EventRef, Prune, RunContext};
+use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
 use r1_event::{Note, Payload, Version};
 use r1_store::conformance::sample::{Writer, batch, completed, follow, message, read_all, run, seq};
 use r1_store::{Command, Document, DocumentChange, Expect, PageLimit, SharedStore};
@@ -65,14 +65,15 @@ async fn erase(store: &SharedStore, run_number: u64, seqs: impl IntoIterator<Ite
 
 async fn prune(store: &SharedStore, run_number: u64, through: u64) {
     let run_id = run(run_number);
-    let last = store.read(&run_id, seq(through), PageLimit { events: 1, bytes: 0 }).await.unwrap().records.remove(0);
+    let gone = store
+        .read(&run_id, seq(1), PageLimit { events: usize::try_from(through).unwrap(), bytes: usize::MAX })
+        .await
+        .unwrap()
+        .records;
     let prune = Prune {
         run_id,
-        version: Version::V2,
-        through: seq(through),
-        last_hash: last.hash(),
-        peaks: Vec::new(),
-        peaks_sha256: Vec::new(),
+        last_hash: gone.last().unwrap().hash(),
+        trees: Trees::over(&gone).unwrap(),
         pruned_at: r1_event::UnixNanos(1),
         reason: "a test".into(),
         context: RunContext::default(),
