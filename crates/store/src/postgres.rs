@@ -13,6 +13,7 @@
 mod address;
 mod append;
 mod blobs;
+mod columns;
 mod commands;
 mod commit;
 mod database;
@@ -87,6 +88,7 @@ impl PostgresStore {
             |err: tokio_postgres::Error| OpenError::Unavailable { location: db.location.clone(), source: err.into() };
         let client = db.connect().await.map_err(unavailable)?;
         layout::prepare(&client, &db, options.create).await?;
+        columns::check(&client, &db).await?;
         db.learn_durability(&client).await.map_err(unavailable)?;
         drop(client);
 

@@ -78,13 +78,20 @@ pub(super) fn place(config: &Config) -> String {
     };
     let port = config.get_ports().first().copied().unwrap_or(5432);
     let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("{}:{port}/{}", shown(&host), shown(database))
+    // An IPv6 address has colons, a socket is a path.
+    let host = if is_plain(&host, "._-:/") { &host } else { HIDDEN };
+    format!("{host}:{port}/{}", shown(database))
 }
+
+const HIDDEN: &str = "…";
 
 /// A part of an address if it is a plain name; what is not may be a password that got there by a slip.
 pub(super) fn shown(part: &str) -> &str {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:/".contains(c);
-    if part.chars().all(is_plain) { part } else { "…" }
+    if is_plain(part, "._-") { part } else { HIDDEN }
+}
+
+fn is_plain(part: &str, marks: &str) -> bool {
+    part.chars().all(|c| c.is_ascii_alphanumeric() || marks.contains(c))
 }
 
 #[cfg(test)]

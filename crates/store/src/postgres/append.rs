@@ -236,7 +236,8 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
     );
     begun.map_err(before_commit)?;
     let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
-    let mut state = State { xid: leases.first().map_or(0, |row| row.get(3)), ..State::default() };
+    // Without a lease nothing will be written, whatever the order.
+    let mut state = State { xid: leases.first().map_or(i64::MAX, |row| row.get(3)), ..State::default() };
     state.commands = commands.map_err(before_commit)?;
     state.noted = noted.map_err(before_commit)?;
     state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
