@@ -39,7 +39,8 @@ const EVERYWHERE: &str = "Options of every command";
 /// Options of every command.
 #[derive(Debug, Args)]
 pub(crate) struct Global {
-    /// Where runs are kept: a SQLite file, a directory, or a postgres:// URL [default: r1.db in the home]
+    /// Where runs are kept: a SQLite file, a directory, or a postgres:// URL, whose password may be in PGPASSWORD or
+    /// ~/.pgpass [default: r1.db in the home]
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "R1_STORE", hide_env_values = true, value_name = "PATH|URL")]
     pub(crate) store: Option<String>,
     /// Directory for store, keys and keyring [default: r1 in the platform's data directory]

@@ -26,7 +26,8 @@ impl Context {
             None => return Err(CliError::new("there is no home directory").hint("set R1_HOME to a directory")),
         };
         let store_was_named = global.store.is_some();
-        let location = StoreLocation::parse(global.store.as_deref(), &home);
+        let location =
+            StoreLocation::parse(global.store.as_deref(), &home).with_passwords(environment::database_passwords());
         Ok(Self { home, location, store_was_named, instance: world::new_instance_id()? })
     }
 

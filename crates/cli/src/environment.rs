@@ -3,6 +3,8 @@
 use std::env;
 use std::path::PathBuf;
 
+use r1_store::postgres::Passwords;
+
 /// The directory where the platform keeps a user's data, for R1.
 pub(crate) fn data_directory() -> Option<PathBuf> {
     let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -58,6 +60,19 @@ pub(crate) fn variables() -> impl Iterator<Item = (String, String)> {
 /// The user's home directory.
 pub(crate) fn user_home() -> Option<PathBuf> {
     env::home_dir().filter(|home| !home.as_os_str().is_empty())
+}
+
+/// Passwords of databases, where PostgreSQL's own programs look for them.
+pub(crate) fn database_passwords() -> Passwords {
+    let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
+    let usual = || match cfg!(windows) {
+        true => variable("APPDATA").map(|data| PathBuf::from(data).join("postgresql").join("pgpass.conf")),
+        false => user_home().map(|home| home.join(".pgpass")),
+    };
+    Passwords {
+        password: variable("PGPASSWORD").and_then(|password| password.into_string().ok()),
+        file: variable("PGPASSFILE").map(PathBuf::from).or_else(usual),
+    }
 }
 
 /// The file of this program, which can also supervise others.

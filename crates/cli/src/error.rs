@@ -140,6 +140,9 @@ impl From<NoRandomness> for CliError {
     }
 }
 
+/// For whoever put the address of a store where something else was wanted.
+pub(crate) const NAME_STORE: &str = "name a PostgreSQL store with `--store` or R1_STORE";
+
 impl From<HomeError> for CliError {
     fn from(err: HomeError) -> Self {
         worded(err).hint("set R1_HOME to a directory that you can write to")
@@ -164,6 +167,8 @@ impl From<OpenError> for CliError {
     fn from(err: OpenError) -> Self {
         let hint = match &err {
             OpenError::Foreign { .. } => "name an R1 store with `--store`; `r1 log validate FILE` reads other logs",
+            OpenError::Missing { .. } => "name another with `--store`",
+            OpenError::Address { .. } => "it is not repeated here, for it may hold a password",
             OpenError::Newer { .. } => "the store was left as it is",
             OpenError::Damaged { .. } => "restore a backup; what can be read, `r1 log export` saves",
             OpenError::Unavailable { .. } => {
@@ -220,6 +225,7 @@ impl From<ResolveError> for CliError {
     fn from(err: ResolveError) -> Self {
         let hint = match err {
             ResolveError::Store(err) => return err.into(),
+            ResolveError::Address => NAME_STORE.into(),
             ResolveError::NotFound { .. } => "list the runs with `r1 runs`".into(),
             ResolveError::Ambiguous { ref matches, ref shortest, .. } => {
                 let ids: Vec<_> = matches.iter().map(ToString::to_string).collect();

@@ -26,6 +26,7 @@ mod workshop;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use r1_store::PostgresUrl;
 use tokio::runtime::Runtime;
 
 use crate::args::{Cli, Global};
@@ -58,13 +59,31 @@ fn wrong_use(err: &clap::Error) -> ExitCode {
     if err.use_stderr() {
         commands::tell_wrong_verify(std::env::args_os());
     }
+    let text = err.render().to_string();
+    if repeats_address(&text) {
+        let err = CliError::new("the address of a PostgreSQL database stands where it is not expected");
+        let err = err.hint(error::NAME_STORE);
+        output::print_error(&err);
+        tell_program(&err.to_string(), err.exit().code());
+        return err.exit().into();
+    }
     // Whoever closed our output does not want to hear it.
     let _ = err.print();
     let code = u8::try_from(err.exit_code()).unwrap_or(Exit::Usage.code());
     if code != 0 {
-        tell_program(&first_paragraph(&err.render().to_string()), code);
+        tell_program(&first_paragraph(&text), code);
     }
     ExitCode::from(code)
+}
+
+/// Whether a text would show the address of a database, and with it a password.
+fn repeats_address(text: &str) -> bool {
+    let given = std::env::args_os().skip(1).filter_map(|argument| argument.into_string().ok());
+    let mut parts = given.flat_map(|argument| {
+        let value = argument.split_once('=').map(|(_, value)| value.to_owned());
+        value.into_iter().chain([argument])
+    });
+    parts.any(|part| text.contains(&part) && PostgresUrl::recognise(&part).is_some())
 }
 
 /// What is wrong, in one line and without the help that follows it.

@@ -8,7 +8,6 @@ use r1_event::{Kind, Payload, RunId, Seq};
 use r1_protocol::RunFacts;
 use r1_protocol::stoke::session_id;
 use r1_runtime::control::stoke::{NodesError, keep_nodes};
-use r1_runtime::location::StoreLocation;
 use r1_runtime::session_file::{DIRECTORY, INTERVAL, Session, SessionFile, Status, VERSION, project_of};
 use r1_runtime::trace::TraceParent;
 use r1_runtime::world;
@@ -132,34 +131,6 @@ fn of_process(context: &Context, directory: &Path, mode: &str, trace_parent: Str
         trace_parent,
         stream_file: None,
         ledger_dir: None,
-        store: store(&context.location),
-    }
-}
-
-/// Where runs are kept, without what only we may know: a name and password before the host, or in the options.
-fn store(location: &StoreLocation) -> String {
-    match location {
-        StoreLocation::Sqlite(path) => path.display().to_string(),
-        StoreLocation::Postgres(url) => {
-            let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-            let place = rest.split(['?', '#']).next().unwrap_or_default();
-            format!("{scheme}://{}", place.rsplit('@').next().unwrap_or_default())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_store_is_named_without_credentials() {
-        for (url, named) in [
-            ("postgres://ada:s3cret@db.example:5432/r1", "postgres://db.example:5432/r1"),
-            ("postgresql://db/r1?password=s3cret", "postgresql://db/r1"),
-            ("postgres://a:p@ss@db/r1#x", "postgres://db/r1"),
-        ] {
-            assert_eq!(store(&StoreLocation::Postgres(url.into())), named);
-        }
+        store: context.location.shown(),
     }
 }

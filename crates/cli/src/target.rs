@@ -6,7 +6,7 @@ use r1_event::RunId;
 use r1_runtime::location::{LocationError, Purpose, StoreLocation};
 use r1_runtime::resolve;
 use r1_runtime::source::{Log, LogFile, SourceError, StoredRun, open_file, open_file_to_check};
-use r1_store::{OpenError, RunFilter, SharedStore};
+use r1_store::{OpenError, PostgresUrl, RunFilter, SharedStore};
 
 use crate::context::Context;
 use crate::error::{CliError, READABLE};
@@ -34,7 +34,7 @@ impl Target {
         open_file: impl FnOnce(&Path) -> Result<LogFile, SourceError>,
     ) -> Result<Self, CliError> {
         let path = Path::new(if given == "-" { "/dev/stdin" } else { given });
-        if path.exists() {
+        if path.exists() || PostgresUrl::recognise(given).is_some() {
             return Self::of_file(open_file(path)?).await;
         }
         let no_file = |err: CliError| {

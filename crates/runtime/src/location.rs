@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use r1_store::postgres::{PostgresOptions, PostgresStore};
+use r1_store::postgres::{Passwords, PostgresOptions, PostgresStore, PostgresUrl};
 use r1_store::sqlite::{SqliteOptions, SqliteStore};
 use r1_store::{OpenError, SharedStore};
 
@@ -14,8 +14,13 @@ use crate::home::{Home, HomeError, create_private_dir};
 pub enum StoreLocation {
     /// A SQLite file, blobs beside it.
     Sqlite(PathBuf),
-    /// A PostgreSQL database, by its URL.
-    Postgres(String),
+    /// A PostgreSQL database.
+    Postgres {
+        /// Its URL.
+        url: PostgresUrl,
+        /// Where the password comes from if the URL has none.
+        passwords: Passwords,
+    },
 }
 
 /// What a store is opened for.
@@ -33,18 +38,33 @@ pub enum Purpose {
 
 impl StoreLocation {
     /// Reads an address: a `postgres://` URL, the path of a SQLite file, or a directory that has or
-    /// will have one. Without an address, the store of `home`.
+    /// will have one. Without an address, the store of `home`. What could be a URL with a slip in it is never taken
+    /// for a path, which would be shown and made.
     #[must_use]
     pub fn parse(address: Option<&str>, home: &Home) -> Self {
-        match address {
-            None => Self::Sqlite(home.default_store()),
-            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                Self::Postgres(url.into())
-            }
-            Some(path) => {
-                let path = PathBuf::from(path.strip_prefix("sqlite://").unwrap_or(path));
-                Self::Sqlite(if path.is_dir() { path.join("r1.db") } else { path })
-            }
+        let Some(address) = address else { return Self::Sqlite(home.default_store()) };
+        if let Some(url) = PostgresUrl::recognise(address) {
+            return Self::Postgres { url, passwords: Passwords::default() };
+        }
+        let path = PathBuf::from(address.strip_prefix("sqlite://").unwrap_or(address));
+        Self::Sqlite(if path.is_dir() { path.join("r1.db") } else { path })
+    }
+
+    /// The same with passwords for it, should it need one.
+    #[must_use]
+    pub fn with_passwords(self, passwords: Passwords) -> Self {
+        match self {
+            Self::Sqlite(path) => Self::Sqlite(path),
+            Self::Postgres { url, .. } => Self::Postgres { url, passwords },
+        }
+    }
+
+    /// Where it is, for everyone to see: without the name and password that open it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres { url, .. } => url.place(),
         }
     }
 
@@ -52,7 +72,18 @@ impl StoreLocation {
     pub async fn open(&self, purpose: Purpose) -> Result<SharedStore, LocationError> {
         match self {
             Self::Sqlite(path) => open_sqlite(path, purpose).await,
-            Self::Postgres(url) => Ok(Arc::new(PostgresStore::open(url, PostgresOptions::default()).await?)),
+            Self::Postgres { url, passwords } => {
+                let options = PostgresOptions {
+                    passwords: passwords.clone(),
+                    create: purpose == Purpose::Create,
+                    ..PostgresOptions::default()
+                };
+                match PostgresStore::open(url.expose(), options).await {
+                    Ok(store) => Ok(Arc::new(store)),
+                    Err(OpenError::Missing { location }) => Err(LocationError::Missing { location }),
+                    Err(err) => Err(err.into()),
+                }
+            }
         }
     }
 }
@@ -63,7 +94,7 @@ async fn open_sqlite(path: &Path, purpose: Purpose) -> Result<SharedStore, Locat
             create_private_dir(parent)?;
         }
     } else if !path.exists() {
-        return Err(LocationError::Missing { path: path.to_owned() });
+        return Err(LocationError::Missing { location: path.display().to_string() });
     }
     let opened = match purpose {
         Purpose::Inspect => SqliteStore::open_read_only(path).await,
@@ -81,10 +112,10 @@ async fn open_sqlite(path: &Path, purpose: Purpose) -> Result<SharedStore, Locat
 #[derive(Debug, thiserror::Error)]
 pub enum LocationError {
     /// There is none.
-    #[error("there is no store at {} yet", path.display())]
+    #[error("there is no store at {location} yet")]
     Missing {
         /// Where.
-        path: PathBuf,
+        location: String,
     },
     /// Its directory cannot be made.
     #[error(transparent)]

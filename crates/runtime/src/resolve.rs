@@ -1,7 +1,7 @@
 //! From what a person types to a run.
 
 use r1_event::{RunId, Seq};
-use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
+use r1_store::{PageLimit, PostgresUrl, RunFilter, SharedStore, StoreError};
 use ulid::Ulid;
 
 use crate::control::operator::{OPERATOR, run_started};
@@ -29,6 +29,7 @@ pub async fn resolve(store: &SharedStore, given: &str) -> Result<RunId, ResolveE
     matches.sort();
     matches.dedup();
     match matches.len() {
+        0 if PostgresUrl::recognise(given).is_some() => Err(ResolveError::Address),
         0 => Err(ResolveError::NotFound { given: given.into() }),
         1 => Ok(matches.remove(0)),
         count => {
@@ -115,6 +116,9 @@ pub enum ResolveError {
         /// What was typed.
         given: String,
     },
+    /// It is the address of a database, and not repeated: it may hold a password.
+    #[error("the address of a PostgreSQL database is no run")]
+    Address,
     /// Several do.
     #[error("`{given}` matches {count} runs")]
     Ambiguous {

@@ -17,7 +17,7 @@ pub use exchange_file::FileRun;
 use r1_event::exchange::{ExchangeError, ExchangeProblem, FileKind, Format, SNIFF_LEN, sniff};
 use r1_event::validate::{Findings, Standing};
 use r1_event::{Record, SideRecord};
-use r1_store::{SharedStore, StoreError};
+use r1_store::{PostgresUrl, SharedStore, StoreError};
 pub use starling::StarlingRun;
 pub use stored::StoredRun;
 
@@ -123,6 +123,9 @@ impl Log {
 /// Opens a file by its content, or by its name where the content does not tell.
 pub fn open_file(path: &Path) -> Result<LogFile, SourceError> {
     let io_error = |source| SourceError::Io { path: path.to_owned(), source };
+    if path.to_str().is_some_and(|path| PostgresUrl::recognise(path).is_some()) {
+        return Err(SourceError::Address);
+    }
     if path.is_dir() {
         return Err(SourceError::Directory { path: path.to_owned() });
     }
@@ -206,7 +209,7 @@ impl SourceError {
             | Self::NotALog { path, .. }
             | Self::Changed { path }
             | Self::Database { path, .. } => named.clone_into(path),
-            Self::Store(_) => {}
+            Self::Store(_) | Self::Address => {}
         }
         self
     }
@@ -224,6 +227,9 @@ pub enum SourceError {
         #[source]
         source: io::Error,
     },
+    /// It is the address of a database, and not repeated: it may hold a password.
+    #[error("the address of a PostgreSQL database is no file")]
+    Address,
     /// A directory.
     #[error("{} is a directory", path.display())]
     Directory {

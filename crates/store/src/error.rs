@@ -22,6 +22,18 @@ pub enum OpenError {
         /// What it looks like.
         found: String,
     },
+    /// There is none, and none was to be made.
+    #[error("there is no store at {location} yet")]
+    Missing {
+        /// Where.
+        location: String,
+    },
+    /// What was given as an address is none. Nothing of it is repeated, for it may hold a password.
+    #[error("the given address of a PostgreSQL database cannot be read: {reason}")]
+    Address {
+        /// How to write it.
+        reason: &'static str,
+    },
     /// Written by a newer R1. It is left untouched.
     #[error("{location} has store layout {found}; this r1 knows up to {supported}: use a newer r1")]
     Newer {

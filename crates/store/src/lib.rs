@@ -38,7 +38,7 @@ pub use feed::{FeedCursor, FeedItem, FeedPage, InvalidCursor};
 pub use lease::{Acquired, FencingToken, Lease};
 pub use memory::MemoryStore;
 pub use page::{LogPage, Pages};
-pub use postgres::{PostgresOptions, PostgresStore};
+pub use postgres::{PostgresOptions, PostgresStore, PostgresUrl};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 pub use sqlite::{SqliteOptions, SqliteStore};

@@ -10,8 +10,10 @@
 //!   stays open for hours holds the feed back for hours; nothing is lost, and runs are read as ever.
 //! - Durability is the server's: with `fsync = off` there is none. `describe` says so.
 
+mod address;
 mod append;
 mod blobs;
+mod columns;
 mod commands;
 mod commit;
 mod database;
@@ -20,6 +22,7 @@ mod layout;
 mod leases;
 mod notes;
 mod options;
+mod password;
 mod read;
 mod rows;
 mod side;
@@ -29,8 +32,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+pub use address::PostgresUrl;
 use futures_util::future::BoxFuture;
 pub use options::PostgresOptions;
+pub use password::Passwords;
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{Batch, Chain, Digest, RunId, Seq, SideRecord};
 use tokio::task::JoinSet;
@@ -77,13 +82,14 @@ impl fmt::Debug for PostgresStore {
 
 impl PostgresStore {
     /// Opens the store at a `postgres://` URL, whose `?schema=` may name the schema; makes the tables
-    /// if there are none and brings older ones up to date.
+    /// if there are none, unless the options say otherwise, and brings older ones up to date.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
         let db = Arc::new(Database::new(Target::parse(url, &options)?, &options)?);
         let unavailable =
             |err: tokio_postgres::Error| OpenError::Unavailable { location: db.location.clone(), source: err.into() };
         let client = db.connect().await.map_err(unavailable)?;
-        layout::prepare(&client, &db).await?;
+        layout::prepare(&client, &db, options.create).await?;
+        columns::check(&client, &db).await?;
         db.learn_durability(&client).await.map_err(unavailable)?;
         drop(client);
 

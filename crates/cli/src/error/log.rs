@@ -11,7 +11,7 @@ use r1_runtime::history::HistoryError;
 use r1_runtime::replay::ReplayError;
 use r1_runtime::source::SourceError;
 
-use super::{CliError, worded};
+use super::{CliError, NAME_STORE, worded};
 
 /// What whoever names a file that holds no log wants to know.
 pub(crate) const READABLE: &str =
@@ -21,6 +21,7 @@ impl From<SourceError> for CliError {
     fn from(err: SourceError) -> Self {
         let hint = match err {
             SourceError::Store(err) => return err.into(),
+            SourceError::Address => NAME_STORE,
             SourceError::Directory { .. } => "name a file in it, or use it as a store with `--store`",
             SourceError::Empty { .. } | SourceError::Foreign { .. } | SourceError::NotALog { .. } => READABLE,
             SourceError::Changed { .. } => "try again when nobody writes to it",
@@ -49,6 +50,9 @@ impl From<ImportError> for CliError {
             err @ ImportError::Different { .. } => {
                 worded(err).failed().hint("keep both by importing into another store with `--store`")
             }
+            err @ ImportError::Damaged { .. } => worded(err)
+                .failed()
+                .hint("see what is wrong with `r1 log validate RUN`; another store takes the file with `--store`"),
             err @ ImportError::Gap { .. } => {
                 worded(err).failed().hint("import a file that has them, or this one into another store with `--store`")
             }

@@ -188,3 +188,35 @@ fn log_12_a_full_disk_is_told_and_the_store_goes_on_afterwards() {
     sandbox.ok(&["log", "import", text(&file)]);
     assert_eq!(sandbox.json(&["runs", "--json"])["runs"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn the_address_of_a_database_is_never_repeated_nor_made_a_file() {
+    let sandbox = Sandbox::new();
+    let quiet = |args: &[&str]| {
+        let outcome = sandbox.r1(args);
+        let shown = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert_ne!(outcome.code, 0, "{args:?}: {shown}");
+        assert!(!shown.contains("hunter2"), "{args:?}: {shown}");
+        outcome.stderr
+    };
+    let addresses = [
+        "POSTGRES://ann:hunter2@127.0.0.1:1/x",
+        "postgres:/ann:hunter2@127.0.0.1:1/x",
+        "postgres://ann:hun@hunter2@127.0.0.1:1/x",
+        "host=127.0.0.1 port=1 user=ann password=hunter2",
+        "ann:hunter2@127.0.0.1:1/x",
+    ];
+    for address in addresses {
+        for command in [&["runs"][..], &["doctor"], &["demo", "--pace", "fast"]] {
+            quiet(&[&["--store", address], command].concat());
+        }
+    }
+    assert!(quiet(&["--store", addresses[0], "runs"]).contains("postgres://ann@127.0.0.1:1/x"));
+    assert!(quiet(&["--store", addresses[3], "runs"]).contains("postgres://USER@HOST"));
+    for misplaced in [&["log", "validate"][..], &["log", "import"], &["log", "show"], &["tail"], &["runs"]] {
+        let said = quiet(&[misplaced, &["postgres://ann:hunter2@127.0.0.1:1/x"]].concat());
+        assert!(misplaced == ["tail"] || said.contains("R1_STORE"), "{misplaced:?}: {said}");
+    }
+    let made: Vec<_> = fs::read_dir(sandbox.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(made.iter().all(|name| name == "home"), "{made:?}");
+}

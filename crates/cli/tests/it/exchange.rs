@@ -288,3 +288,33 @@ fn a_link_stays_and_the_file_behind_it_is_written() {
         assert_eq!(sandbox.r1(&["log", "validate", file]).code, 0);
     }
 }
+
+#[test]
+fn events_that_the_store_has_lost_are_not_said_to_be_there() {
+    let sandbox = Sandbox::new();
+    let records = finished(RUN);
+    let file = sandbox.file("run.cborseq", Format::Cborseq, &records);
+    let shorter = sandbox.file("shorter.cborseq", Format::Cborseq, &records[..records.len() - 1]);
+    let gone = [("seq = 3", 3), ("seq > 2", 3), ("seq > 0", 1)];
+    for (number, (which, first)) in gone.into_iter().enumerate() {
+        let store = format!("{number}.db");
+        sandbox.ok(&["log", "import", text(&file), "--store", &store]);
+        let database = rusqlite::Connection::open(sandbox.path(&store)).unwrap();
+        assert_ne!(database.execute(&format!("DELETE FROM events WHERE {which}"), []).unwrap(), 0);
+        drop(database);
+        for file in [&file, &shorter] {
+            let outcome = sandbox.r1(&["log", "import", text(file), "--store", &store]);
+            outcome.fails(1, &format!("the store's log of run {RUN} is damaged: event {first} is missing"));
+            assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);
+        }
+    }
+}
+
+#[test]
+fn what_was_pruned_or_erased_here_is_still_known() {
+    let sandbox = Sandbox::new();
+    let file = sandbox.file("run.cborseq", Format::Cborseq, &finished(RUN));
+    sandbox.import(&finished(RUN));
+    sandbox.ok(&["redact", RUN, "--seq", "6", "--reason", "test"]);
+    assert!(sandbox.ok(&["log", "import", text(&file)]).contains("0 events added"));
+}

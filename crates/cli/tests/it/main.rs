@@ -19,6 +19,7 @@ mod patching;
 mod pg_server;
 mod phases;
 mod postgres_cluster;
+mod postgres_store;
 mod proofs;
 mod receipt;
 mod remembering;

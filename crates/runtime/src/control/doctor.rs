@@ -82,7 +82,7 @@ pub fn examine_home(home: &Home, now: UnixNanos) -> Vec<Checkup> {
 pub fn examine_room(home: &Home, location: &StoreLocation) -> Vec<Checkup> {
     let store = match location {
         StoreLocation::Sqlite(path) => path.parent().filter(|folder| !folder.as_os_str().is_empty()),
-        StoreLocation::Postgres(_) => None,
+        StoreLocation::Postgres { .. } => None,
     };
     let store = store.filter(|folder| *folder != home.path()).map(|folder| ("store", folder));
     let places = [("home", home.path())].into_iter().chain(store).filter(|(_, folder)| folder.is_dir());

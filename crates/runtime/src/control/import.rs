@@ -5,14 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use r1_event::cbor::write::NULL;
 use r1_event::finding::Verdict;
-use r1_event::{Batch, Chain, ChainError, Record, RunId, Seq, SideRecord, Version};
-use r1_store::{AppendError, Lease, LeaseError, PageLimit, SharedStore, StoreError};
+use r1_event::{Batch, Chain, ChainError, Position, Record, RunId, Seq, SideRecord, Version};
+use r1_store::{AppendError, Lease, LeaseError, SharedStore, StoreError};
 use tokio::runtime::Handle;
 
 use super::check::{self, blocking};
 use super::view;
 use crate::keys::Keyring;
-use crate::source::{Log, Progress, SourceError};
+use crate::source::{Log, Progress, SourceError, StoredRun};
 
 /// A run up to this size is stored with one commit, all or nothing. A larger one would not fit in
 /// memory twice; it is stored piece by piece, and importing it again goes on where it stopped.
@@ -82,16 +82,28 @@ async fn store_events(
     // The file has the events behind `pruned`, up to `end`.
     let pruned = start.before().size();
     let end = pruned + events;
-    let (batch, known) = match store.chain(&run).await? {
-        None => (start, pruned),
+    let (batch, known, stored) = match store.chain(&run).await? {
+        None => (start, pruned, None),
         Some(chain) if chain.size() < pruned => {
             return Err(ImportError::Gap { run, known: chain.size(), through: pruned });
         }
-        Some(chain) => (Batch::new(&chain), chain.size()),
+        Some(chain) if chain.size() == 0 => return Err(ImportError::Damaged { run, seq: Seq::FIRST }),
+        Some(chain) => {
+            let summary = store.run(&run).await?;
+            let gone = summary.and_then(|summary| summary.pruned_through).map_or(0, Seq::get);
+            let log = StoredRun::open(store.clone(), run.clone()).await?;
+            (Batch::new(&chain), chain.size(), Some(Stored { log: Log::Stored(log), gone }))
+        }
     };
     let side_records = log.side_records().to_vec();
     let writer = Writer { store: store.clone(), lease: lease.clone(), handle: Handle::current() };
-    blocking(move || writer.write(&log, batch, pruned, known.min(end))).await?;
+    blocking(move || {
+        if let Some(stored) = stored {
+            stored.compare(&log, batch.before(), pruned, known.min(end))?;
+        }
+        writer.write(&log, batch, pruned)
+    })
+    .await?;
     for record in side_records {
         add_side_record(store, &run, record, known).await?;
     }
@@ -110,6 +122,57 @@ async fn add_side_record(store: &SharedStore, run: &RunId, record: SideRecord, k
     }
 }
 
+/// What the store has of a run.
+struct Stored {
+    log: Log,
+    /// How many of the first events were pruned.
+    gone: u64,
+}
+
+impl Stored {
+    /// Whether the events up to `shared` are the same here, where the log ends with `end`, and in `file`, which
+    /// lacks the first `pruned`.
+    ///
+    /// The hash of one event names everything before it: if the last one is the same, both are one run. That its
+    /// events are there does not follow: the end of a chain is remembered apart from them, so each is looked at.
+    fn compare(&self, file: &Log, end: &Position, pruned: u64, shared: u64) -> Result<(), ImportError> {
+        let seq_of = |record: &Record| view::place(record).map(|place| place.seq);
+        let mut here = records(&self.log).peekable();
+        let mut damaged = None;
+        for (seq, record) in (pruned + 1..=shared).zip(records(file)) {
+            let hash = record?.hash();
+            // What cannot be read is as good as gone.
+            let is_before = |found: &Record| seq_of(found).is_none_or(|place| place < seq);
+            while here.next_if(|found| found.as_ref().is_ok_and(is_before)).is_some() {}
+            let is_here = |found: &Record| seq_of(found) == Some(seq);
+            let stored = here.next_if(|found| found.as_ref().map_or(true, is_here)).transpose()?;
+            let stored = stored.map(|record| record.hash());
+            if stored != Some(hash) && seq > self.gone {
+                damaged = damaged.or(Seq::new(seq));
+            }
+            let last = if shared == end.size() { end.head() } else { stored };
+            if seq == shared && last.is_some_and(|last| last != hash) {
+                return Err(ImportError::Different { run: end.run().clone(), shared });
+            }
+        }
+        match damaged {
+            Some(seq) => Err(ImportError::Damaged { run: end.run().clone(), seq }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The events of a log, as the store would keep them.
+fn records(log: &Log) -> impl Iterator<Item = Result<Record, SourceError>> {
+    log.pages().flat_map(|page| {
+        let (page, failed) = match page {
+            Ok(page) => (page, None),
+            Err(err) => (Vec::new(), Some(err)),
+        };
+        page.into_iter().map(with_written_null).map(Ok).chain(failed.map(Err))
+    })
+}
+
 struct Writer {
     store: SharedStore,
     lease: Lease,
@@ -117,48 +180,26 @@ struct Writer {
 }
 
 impl Writer {
-    /// Stores all events behind the first `shared`, which must be the same on both sides; of those the log lacks
-    /// the first `pruned`.
-    fn write(&self, log: &Log, mut batch: Batch, pruned: u64, shared: u64) -> Result<(), ImportError> {
-        let chain = batch.after().clone();
-        let mut seen = pruned;
+    /// Stores all events behind those of the batch's chain; the log lacks the first `pruned`.
+    fn write(&self, log: &Log, mut batch: Batch, pruned: u64) -> Result<(), ImportError> {
+        let known = batch.after().size();
         let mut bytes = 0;
-        for page in log.pages() {
-            for record in page? {
-                seen += 1;
-                if seen == shared {
-                    self.compare(&record, &chain, shared)?;
-                }
-                if seen <= chain.size() {
-                    continue;
-                }
-                bytes += record.size();
-                batch.adopt(with_written_null(record))?;
-                if bytes >= ONE_COMMIT {
-                    batch = self.commit(batch)?;
-                    bytes = 0;
-                }
+        for (seq, record) in (pruned + 1..).zip(records(log)) {
+            let record = record?;
+            if seq <= known {
+                continue;
+            }
+            bytes += record.size();
+            batch.adopt(record)?;
+            if bytes >= ONE_COMMIT {
+                batch = self.commit(batch)?;
+                bytes = 0;
             }
         }
         if !batch.records().is_empty() {
             self.commit(batch)?;
         }
         Ok(())
-    }
-
-    /// The hash of one event names everything before it: if it is the same, all is.
-    fn compare(&self, record: &Record, chain: &Chain, shared: u64) -> Result<(), ImportError> {
-        let stored = if shared == chain.size() {
-            chain.head()
-        } else {
-            let seq = Seq::new(shared).unwrap_or(Seq::FIRST);
-            let page = self.handle.block_on(self.store.read(&self.lease.run, seq, PageLimit::ONE))?.records;
-            page.first().filter(|found| view::place(found).is_some_and(|place| place.seq == shared)).map(Record::hash)
-        };
-        match stored {
-            Some(hash) if hash == record.hash() => Ok(()),
-            _ => Err(ImportError::Different { run: self.lease.run.clone(), shared }),
-        }
     }
 
     fn commit(&self, batch: Batch) -> Result<Batch, ImportError> {
@@ -207,6 +248,14 @@ pub enum ImportError {
         run: RunId,
         /// How many events were compared.
         shared: u64,
+    },
+    /// The store says that it has events which are not there.
+    #[error("the store's log of run {run} is damaged: event {seq} is missing or was changed; nothing was stored")]
+    Damaged {
+        /// The run.
+        run: RunId,
+        /// The first such event.
+        seq: Seq,
     },
     /// The file cannot be read.
     #[error(transparent)]

@@ -12,7 +12,13 @@ use crate::error::ApiError;
 pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
     match resolve(app.engine.store(), given).await {
         Ok(run) if is_whole(given, &run) => return Ok(run),
-        Ok(_) | Err(ResolveError::NotFound { .. } | ResolveError::Ambiguous { .. } | ResolveError::NoRuns) => {}
+        Ok(_)
+        | Err(
+            ResolveError::NotFound { .. }
+            | ResolveError::Address
+            | ResolveError::Ambiguous { .. }
+            | ResolveError::NoRuns,
+        ) => {}
         Err(ResolveError::Store(err)) => return Err(ApiError::internal(&err)),
     }
     // Only the index knows the ids under which logs of Starling are served.

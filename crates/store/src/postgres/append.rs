@@ -72,10 +72,25 @@ pub(super) enum GroupError {
     Unconfirmed(Error),
     /// Our transaction is older than one that wrote to the same run: nothing was written.
     OutOfOrder,
+    /// The run was written by a transaction that this server has not had: nothing was written.
+    Restored(Restored),
     /// What was remembered of a run is no longer so: nothing was written.
     Outdated,
     /// Another transaction was in the way: nothing was written.
     Collided,
+}
+
+/// A store from another server, where ids of transactions are further on. What is appended here would stand before
+/// what is there, so nothing is.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "its newest event was written by transaction {written}, and this server is only at {current}: the database was \
+     restored from another server. Go on with that server, or take the runs to a new schema of this one with \
+     `r1 log export` and `r1 log import`"
+)]
+pub(super) struct Restored {
+    written: i64,
+    current: i64,
 }
 
 /// What became of each request, in order.
@@ -195,7 +210,8 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
     );
     let blobs = db.sql("SELECT hash FROM @blobs WHERE hash = ANY ($1) ORDER BY hash FOR KEY SHARE");
     let heads = db.sql(
-        "SELECT q.run_id, r.id, r.terminal, e.seq, e.header, CASE WHEN r.version = 1 THEN e.payload END, e.xid
+        "SELECT q.run_id, r.id, r.terminal, e.seq, e.header, CASE WHEN r.version = 1 THEN e.payload END, e.xid,
+                pg_snapshot_xmax(pg_current_snapshot())::text::bigint
          FROM unnest($1::bytea[]) AS q (run_id)
          JOIN @runs r ON r.run_id = q.run_id
          CROSS JOIN LATERAL
@@ -220,7 +236,8 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
     );
     begun.map_err(before_commit)?;
     let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
-    let mut state = State { xid: leases.first().map_or(0, |row| row.get(3)), ..State::default() };
+    // Without a lease nothing will be written, whatever the order.
+    let mut state = State { xid: leases.first().map_or(i64::MAX, |row| row.get(3)), ..State::default() };
     state.commands = commands.map_err(before_commit)?;
     state.noted = noted.map_err(before_commit)?;
     state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
@@ -233,7 +250,12 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
 impl State {
     fn read_heads(&mut self, rows: &[Row]) -> Result<(), GroupError> {
         for row in rows {
-            if row.get::<_, i64>(6) > self.xid {
+            let (written, current) = (row.get(6), row.get(7));
+            // What can be seen was committed, and so has an id that was given out before.
+            if written >= current {
+                return Err(GroupError::Restored(Restored { written, current }));
+            }
+            if written > self.xid {
                 return Err(GroupError::OutOfOrder);
             }
             let run = self.runs.entry(row.get::<_, &[u8]>(0).to_vec()).or_default();

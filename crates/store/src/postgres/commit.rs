@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use tokio_postgres::{Client, Error};
 
-use super::append::{self, GroupError, KnownRuns, Outcomes, Request};
+use super::append::{self, GroupError, KnownRuns, Outcomes, Request, Restored};
 use super::database::{Database, is_lost};
 use super::wake::Wake;
 use crate::error::{AppendError, Source, StoreError};
@@ -26,6 +26,9 @@ const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
 /// How often others get their turn before anyone is waited for.
 const YIELDS: usize = 2;
+
+/// How often a group starts over at once when another transaction was in its way.
+const TRIES_AT_ONCE: usize = 8;
 
 /// The queues, one per committer. A run always goes to the same one, so its batches stay in order and
 /// two committers never wait for each other.
@@ -165,23 +168,29 @@ impl Committer {
     /// Stores what can be stored and tells what became of each request.
     async fn outcomes(&mut self, requests: &[Request], mut doubtful: bool) -> Outcomes {
         let mut patience = self.db.patience.start();
-        let err = loop {
-            let err = match self.attempt(requests, doubtful).await {
+        let mut at_once = TRIES_AT_ONCE;
+        let failure = loop {
+            let failure = match self.attempt(requests, doubtful).await {
                 Ok(outcomes) => return outcomes,
-                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) => continue,
-                Err(GroupError::Refused(err)) => break err,
-                Err(GroupError::Lost(err)) => err,
+                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) if at_once > 0 => {
+                    at_once -= 1;
+                    continue;
+                }
+                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) => Failure::Contended,
+                Err(GroupError::Restored(err)) => break Failure::Restored(err),
+                Err(GroupError::Refused(err)) => break Failure::Server(err),
+                Err(GroupError::Lost(err)) => Failure::Server(err),
                 Err(GroupError::Unconfirmed(err)) => {
                     doubtful = true;
-                    err
+                    Failure::Server(err)
                 }
             };
             if !patience.pause().await {
-                break err;
+                break failure;
             }
         };
-        if requests.len() == 1 || is_lost(&err) {
-            return give_up(requests, doubtful, err);
+        if requests.len() == 1 || failure.concerns_all() {
+            return give_up(requests, doubtful, failure);
         }
         // One of them is at fault. Each on its own, none pays for another.
         let mut outcomes = Vec::with_capacity(requests.len());
@@ -205,8 +214,29 @@ impl Committer {
     }
 }
 
-fn give_up(requests: &[Request], doubtful: bool, err: Error) -> Outcomes {
-    let cause: Arc<Error> = Arc::new(err);
+/// Why a group was given up.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Server(Error),
+    #[error(transparent)]
+    Restored(Restored),
+    #[error("other transactions were in the way each time; try again when there are fewer")]
+    Contended,
+}
+
+impl Failure {
+    /// Whether each request on its own would fail in the same way.
+    fn concerns_all(&self) -> bool {
+        match self {
+            Self::Server(err) => is_lost(err),
+            Self::Restored(_) | Self::Contended => false,
+        }
+    }
+}
+
+fn give_up(requests: &[Request], doubtful: bool, failure: Failure) -> Outcomes {
+    let cause: Arc<Failure> = Arc::new(failure);
     let outcome = |request: &Request| {
         let (run, source): (_, Source) = (request.run().clone(), Arc::clone(&cause).into());
         Err(if doubtful { AppendError::OutcomeUnknown { run, source } } else { AppendError::Failed { run, source } })

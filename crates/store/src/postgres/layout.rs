@@ -185,12 +185,14 @@ pub(super) const TABLES: &[&str] = &[
     "document_facets",
 ];
 
-/// Makes the tables or brings them up to date; leaves a newer layout as it is.
-pub(super) async fn prepare(client: &Client, db: &Database) -> Result<(), OpenError> {
+/// Makes the tables, if that is wanted, or brings them up to date; leaves a newer layout as it is.
+pub(super) async fn prepare(client: &Client, db: &Database, create: bool) -> Result<(), OpenError> {
     let failed =
         |err: tokio_postgres::Error| OpenError::Unavailable { location: db.location.clone(), source: err.into() };
-    if found(client, db).await? == Some(CURRENT) {
-        return Ok(());
+    match found(client, db).await? {
+        Some(CURRENT) => return Ok(()),
+        None if !create => return Err(OpenError::Missing { location: db.location.clone() }),
+        Some(_) | None => {}
     }
     // Two processes may open a new store at once: the second waits here, and then finds the tables.
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await.map_err(failed)?;

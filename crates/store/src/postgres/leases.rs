@@ -160,7 +160,7 @@ impl Database {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let sql = format!(
             "SELECT s.*, l.owner, l.token, l.until FROM (SELECT {NOW} AS moment) AS clock,
-                 ({SUMMARY} WHERE r.terminal IS NULL AND ($1::bigint IS NULL OR r.id > $1)) AS s
+                 ({SUMMARY} WHERE r.terminal IS NULL AND e.seq IS NOT NULL AND ($1::bigint IS NULL OR r.id > $1)) AS s
              LEFT JOIN @leases l ON l.run_id = s.run_id
              WHERE l.until IS NULL OR l.until <= clock.moment ORDER BY s.id LIMIT $2"
         );

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::config::SslMode;
 
+use super::address::{place, shown};
+use super::password::Passwords;
 use crate::error::OpenError;
 
 /// How a [`PostgresStore`](super::PostgresStore) behaves. The default is right for most.
@@ -25,6 +27,10 @@ pub struct PostgresOptions {
     pub poll_interval: Duration,
     /// Whether to use `LISTEN` and `NOTIFY`. Without them other processes' events are found by polling.
     pub notifications: bool,
+    /// Where the password comes from if the URL has none.
+    pub passwords: Passwords,
+    /// Whether a store that is not there is made; otherwise it is an error.
+    pub create: bool,
 }
 
 impl Default for PostgresOptions {
@@ -36,6 +42,8 @@ impl Default for PostgresOptions {
             patience: Duration::from_secs(15),
             poll_interval: Duration::from_millis(500),
             notifications: true,
+            passwords: Passwords::default(),
+            create: true,
         }
     }
 }
@@ -51,25 +59,23 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn parse(url: &str, options: &PostgresOptions) -> Result<Self, OpenError> {
         // Nothing of a URL that cannot be read is repeated: any part of it may be the password.
-        let invalid = |reason: String| OpenError::Unavailable {
-            location: "the given PostgreSQL URL".into(),
-            source: reason.into(),
-        };
-        let (url, schema) = split_schema(url);
+        let invalid = |reason: &'static str| OpenError::Address { reason };
+        let rest = behind_scheme(url).ok_or_else(|| invalid(NO_URL))?;
+        if is_ambiguous(rest) {
+            return Err(invalid(AMBIGUOUS));
+        }
+        let (url, schema) = split_schema(&format!("postgres://{rest}"));
         let schema = schema.unwrap_or_else(|| options.schema.clone());
         if schema.is_empty() || schema.len() > 63 || schema.contains('\0') {
-            return Err(invalid("a schema name has 1 to 63 bytes and no NUL".into()));
+            return Err(invalid("a schema name has 1 to 63 bytes and no NUL"));
         }
         if parameter(&url, "sslmode").is_some_and(|mode| !matches!(mode, "disable" | "prefer")) {
-            return Err(invalid(NO_TLS.into()));
+            return Err(invalid(NO_TLS));
         }
-        let mut config: Config =
-            url.parse().map_err(|err: tokio_postgres::Error| match std::error::Error::source(&err) {
-                Some(cause) => invalid(format!("it cannot be read: {cause}")),
-                None => invalid("it cannot be read".into()),
-            })?;
+        // What the driver says repeats names of options, and such a name may be a piece of a password.
+        let mut config: Config = url.parse().map_err(|_: tokio_postgres::Error| invalid(UNREADABLE))?;
         if config.get_ssl_mode() == SslMode::Require {
-            return Err(invalid(NO_TLS.into()));
+            return Err(invalid(NO_TLS));
         }
         if config.get_application_name().is_none() {
             config.application_name("r1");
@@ -82,12 +88,38 @@ impl Target {
             config.tcp_user_timeout(Duration::from_secs(30));
         }
         let location = location(&config, &schema);
+        if config.get_password().is_none() {
+            let password = options.passwords.find(&config);
+            let failed = |err| OpenError::Unavailable { location: location.clone(), source: Box::new(err) };
+            password.map_err(failed)?.map(|password| config.password(password));
+        }
         Ok(Self { config, schema, location })
     }
 }
 
 const NO_TLS: &str = "this r1 speaks to PostgreSQL without TLS and never falls back silently: \
      use `sslmode=disable` on a trusted network, or a local TLS tunnel";
+
+const NO_URL: &str = "a database is named like `postgres://USER@HOST:5432/DATABASE?schema=r1`, and a file whose name \
+     looks like an address with `./` before it";
+
+const AMBIGUOUS: &str = "in a name or password write `@` as %40, `/` as %2F, `?` as %3F, `&` as %26 and `=` as %3D";
+
+const UNREADABLE: &str = "the port is a number, options are PostgreSQL's and written `?NAME=VALUE&NAME=VALUE`, and a \
+     `%` is followed by two hexadecimal digits";
+
+/// What follows `postgres://`, in whatever case that is written.
+fn behind_scheme(url: &str) -> Option<&str> {
+    let (scheme, rest) = url.split_once("://")?;
+    ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known)).then_some(rest)
+}
+
+/// Whether a piece of a password could be taken for something that is shown or sent.
+fn is_ambiguous(rest: &str) -> bool {
+    let (credentials, place) = rest.split_once('@').unwrap_or(("", rest));
+    let database = place.split('?').next().unwrap_or_default();
+    credentials.contains(['/', '?']) || place.contains('@') || database.contains(['&', '='])
+}
 
 /// Takes `schema=…` out of the URL's query, which the driver would refuse.
 fn split_schema(url: &str) -> (String, Option<String>) {
@@ -104,16 +136,8 @@ fn parameter<'a>(url: &'a str, key: &str) -> Option<&'a str> {
 }
 
 fn location(config: &Config, schema: &str) -> String {
-    let user = config.get_user().map_or(String::new(), |user| format!("{user}@"));
-    let host = match config.get_hosts().first() {
-        Some(Host::Tcp(host)) => host.clone(),
-        #[cfg(unix)]
-        Some(Host::Unix(path)) => path.display().to_string(),
-        None => config.get_hostaddrs().first().map_or_else(|| "localhost".into(), ToString::to_string),
-    };
-    let port = config.get_ports().first().copied().unwrap_or(5432);
-    let database = config.get_dbname().or(config.get_user()).unwrap_or_default();
-    format!("postgres://{user}{host}:{port}/{database}?schema={schema}")
+    let user = config.get_user().map_or(String::new(), |user| format!("{}@", shown(user)));
+    format!("postgres://{user}{}?schema={}", place(config), shown(schema))
 }
 
 #[cfg(test)]
@@ -125,8 +149,7 @@ mod tests {
     }
 
     fn refusal(url: &str) -> String {
-        let err = parse(url).err().unwrap();
-        format!("{err}: {}", std::error::Error::source(&err).unwrap())
+        parse(url).err().unwrap().to_string()
     }
 
     #[test]
@@ -149,11 +172,42 @@ mod tests {
         for mode in ["require", "verify-ca", "verify-full"] {
             assert!(refusal(&format!("postgres://localhost/x?sslmode={mode}")).contains("without TLS"), "{mode}");
         }
-        assert!(refusal("host=localhost sslmode=require").contains("without TLS"));
+        assert!(refusal("POSTGRES://localhost/x?sslmode=require").contains("without TLS"));
     }
 
     #[test]
     fn a_url_that_cannot_be_read_is_not_repeated() {
-        assert!(!refusal("postgres://ann:hunter2@localhost:port/x").contains("hunter2"));
+        for url in [
+            "postgres://ann:hunter2@localhost:port/x",
+            "postgres://ann:hunter2/x",
+            "postgres:/ann:hunter2@db/x",
+            "host=db user=ann password=hunter2",
+            "postgres://ann:a@hunter2@db/x",
+            "postgres://ann:a/b@hunter2@db/x",
+            "postgres://ann:a?hunter2=b@db/x",
+            "postgres://db/x?password=a@hunter2",
+            "postgres://db/x?password=a&hunter2=b",
+            "postgres://db/x?password=a&hunter2",
+            "postgres://db/x&password=hunter2",
+            "postgres://ann:hunter2%ff@%ff/x",
+        ] {
+            assert!(!refusal(url).contains("hunter2"), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_plain_name_is_not_shown() {
+        let target = parse("Postgres://ann%3Ahunter2@db/x%20hunter2?schema=a;hunter2").unwrap();
+        assert_eq!(target.location, "postgres://…@db:5432/…?schema=…");
+        assert_eq!(target.config.get_user(), Some("ann:hunter2"));
+    }
+
+    #[test]
+    fn a_password_comes_from_the_url_or_from_elsewhere() {
+        let passwords = Passwords { password: Some("elsewhere".into()), file: None };
+        let options = PostgresOptions { passwords, ..PostgresOptions::default() };
+        let password = |url| Target::parse(url, &options).unwrap().config.get_password().map(<[u8]>::to_vec);
+        assert_eq!(password("postgres://ann:here@db/x"), Some(b"here".to_vec()));
+        assert_eq!(password("postgres://ann@db/x"), Some(b"elsewhere".to_vec()));
     }
 }

@@ -12,12 +12,13 @@ use crate::page::LogPage;
 use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::PageLimit;
 
-/// A run with its last event; every run has one. The payload is part of the hash in v1 only.
+/// A run with its last event. Every run has one, and one that has lost all of them is shown all the same: who
+/// checks it must find it. The payload is part of the hash in v1 only.
 pub(super) const SUMMARY: &str = "
     SELECT r.id, r.run_id, r.version, r.terminal, r.started_at, r.pruned_through,
-           e.seq, e.ts, e.header, CASE WHEN r.version = 1 THEN e.payload END AS payload
+           e.seq, coalesce(e.ts, r.started_at) AS ts, e.header, CASE WHEN r.version = 1 THEN e.payload END AS payload
     FROM @runs r
-    CROSS JOIN LATERAL (SELECT * FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ";
+    LEFT JOIN LATERAL (SELECT * FROM @events WHERE run = r.id ORDER BY seq DESC LIMIT 1) e ON true ";
 
 impl Database {
     pub(super) async fn summary(&self, run: &RunId) -> Result<Option<RunSummary>, StoreError> {
@@ -39,7 +40,7 @@ impl Database {
             "{SUMMARY} WHERE ($1::bigint IS NULL OR r.id < $1)
                  AND ($2::bytea IS NULL OR (r.run_id >= $2 AND r.run_id < $3))
                  AND ($4::boolean IS NULL OR (r.terminal IS NOT NULL) = $4)
-                 AND ($5::bigint IS NULL OR e.ts < $5)
+                 AND ($5::bigint IS NULL OR coalesce(e.ts, r.started_at) < $5)
              ORDER BY r.id DESC LIMIT $6"
         );
         let params: [Param<'_>; 6] = [

@@ -8,6 +8,7 @@ mod pg_server;
 mod postgres;
 mod postgres_commit;
 mod postgres_crash;
+mod postgres_damage;
 mod postgres_documents;
 mod postgres_erase;
 mod postgres_layout;

@@ -185,3 +185,48 @@ async fn log_10_what_a_store_remembers_of_a_run_never_outlives_the_truth() {
     assert!(matches!(err, AppendError::Finished { .. }), "{err:?}");
     assert_eq!(read_all(&one, &run(1)).await.len(), 1);
 }
+
+/// Longer than anything here takes, and no longer than a test that hangs may.
+const AGES: Duration = Duration::from_secs(60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_from_a_server_whose_transactions_are_further_on_is_refused_and_says_why() {
+    let schema = Schema::new();
+    let store: SharedStore = Arc::new(schema.open().await);
+    let mut restored = Writer::started(&store, &run(1)).await;
+    let mut other = Writer::started(&store, &run(2)).await;
+    schema.execute("UPDATE @events SET xid = xid + 1000000000 WHERE run = (SELECT min(id) FROM @runs)").await;
+    // Another process, which does not know how the logs ended.
+    let store: SharedStore = Arc::new(schema.open().await);
+    (restored.store, other.store) = (store.clone(), store.clone());
+    let appends = async {
+        let (refused, stored) = (batch(&restored.chain, messages(1)), batch(&other.chain, messages(1)));
+        tokio::join!(restored.append(refused), other.append(stored))
+    };
+    let (refused, stored) = tokio::time::timeout(AGES, appends).await.expect("it is not tried for ever");
+    stored.unwrap();
+    let err = refused.unwrap_err();
+    assert!(!err.may_have_written(), "{err:?}");
+    let cause = std::error::Error::source(&err).unwrap().to_string();
+    assert!(cause.contains("restored from another server") && cause.contains("r1 log export"), "{cause}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_is_always_in_the_way_is_waited_for_only_so_long() {
+    let schema = Schema::new();
+    let options = PostgresOptions { patience: Duration::from_millis(200), ..options() };
+    let store: SharedStore = Arc::new(schema.open_with(options).await);
+    let mut writer = Writer::started(&store, &run(1)).await;
+    schema
+        .execute(
+            "CREATE FUNCTION @collide() RETURNS trigger LANGUAGE plpgsql AS
+                 $$ BEGIN RAISE EXCEPTION 'in the way' USING ERRCODE = '40001'; END $$;
+             CREATE TRIGGER collide BEFORE INSERT ON @events FOR EACH ROW EXECUTE FUNCTION @collide()",
+        )
+        .await;
+    let appended = tokio::time::timeout(AGES, writer.append(batch(&writer.chain, messages(1)))).await;
+    let err = appended.expect("it is not tried for ever").unwrap_err();
+    assert!(matches!(err, AppendError::Failed { .. }), "{err:?}");
+    schema.execute("DROP TRIGGER collide ON @events").await;
+    writer.write(messages(1)).await;
+}

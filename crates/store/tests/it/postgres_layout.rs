@@ -91,6 +91,20 @@ async fn an_existing_empty_schema_is_used() {
 }
 
 #[tokio::test]
+async fn a_store_that_is_only_to_be_opened_is_not_made() {
+    let schema = Schema::new();
+    let existing = || PostgresOptions { create: false, ..options() };
+    let open = async || PostgresStore::open(&schema.url(), existing()).await;
+    assert!(matches!(open().await, Err(OpenError::Missing { .. })));
+    let schemas = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
+    assert!(schema.connect().await.query(schemas, &[&schema.name]).await.unwrap().is_empty(), "nothing was made");
+    schema.execute(&format!("CREATE SCHEMA \"{}\"", schema.name)).await;
+    assert!(matches!(open().await, Err(OpenError::Missing { .. })));
+    schema.open().await;
+    open().await.unwrap();
+}
+
+#[tokio::test]
 async fn nothing_that_is_shown_holds_the_password() {
     let schema = Schema::new();
     let url = schema.url().replacen("postgres@", "postgres:hunter2@", 1);
