@@ -65,15 +65,20 @@ async fn erase(store: &SharedStore, run_number: u64, seqs: impl IntoIterator<Ite
 
 async fn prune(store: &SharedStore, run_number: u64, through: u64) {
     let run_id = run(run_number);
-    let gone = store
-        .read(&run_id, seq(1), PageLimit { events: usize::try_from(through).unwrap(), bytes: usize::MAX })
-        .await
-        .unwrap()
-        .records;
+    let beside = store.side_records(&run_id).await.unwrap();
+    let (mut blake3, mut sha256) = Prune::furthest(&beside)
+        .map_or_else(Default::default, |last| (last.trees.blake3().clone(), last.trees.sha256().clone()));
+    let events = usize::try_from(through - blake3.size()).unwrap();
+    let limit = PageLimit { events, bytes: usize::MAX };
+    let gone = store.read(&run_id, seq(blake3.size() + 1), limit).await.unwrap().records;
+    for event in &gone {
+        blake3.push(event.leaf());
+        sha256.push(event.leaf_sha256());
+    }
     let prune = Prune {
         run_id,
         last_hash: gone.last().unwrap().hash(),
-        trees: Trees::over(&gone).unwrap(),
+        trees: Trees::new(blake3, sha256).unwrap(),
         pruned_at: r1_event::UnixNanos(1),
         reason: "a test".into(),
         context: RunContext::default(),
