@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use r1_event::{Payload, Record, RunId, Seq, Version};
+use r1_protocol::api::RunStatus;
 use r1_store::{PageLimit, Pages, SharedStore, StoreError};
 
 use crate::agent::{FoldError, RunState};
+use crate::world;
 
 /// How many runs may stand behind each other: a fork of a fork of a fork.
 const MAX_DEPTH: usize = 64;
@@ -42,6 +44,14 @@ pub async fn load(store: &SharedStore, run: &RunId) -> Result<RunState, HistoryE
 /// The state of a run as it was after the event `last`.
 pub async fn load_at(store: &SharedStore, run: &RunId, last: Seq) -> Result<RunState, HistoryError> {
     load_until(store, run, Some(last), 0).await
+}
+
+/// How a run stands: by its log, and by whether anyone holds it.
+pub async fn status(store: &SharedStore, run: &RunId) -> Result<RunStatus, HistoryError> {
+    let state = load(store, run).await?;
+    let lease = store.lease(run).await?;
+    let is_held = lease.is_some_and(|lease| lease.is_live_at(world::now()));
+    Ok(if is_held { state.status() } else { state.status_unheld() })
 }
 
 /// Where a run says that it worked. Pruned runs and those of Starling do not tell.

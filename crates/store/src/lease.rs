@@ -50,6 +50,12 @@ impl Lease {
     /// Stands in place of a time once a lease was given back.
     const GIVEN_BACK: UnixNanos = UnixNanos(0);
 
+    /// Whether nobody else may take it over yet.
+    #[must_use]
+    pub fn is_live_at(&self, now: UnixNanos) -> bool {
+        now < self.until
+    }
+
     /// This lease as its holder leaves it. The token stays, for tokens go on counting.
     pub(crate) fn give_back(&mut self) {
         self.until = Self::GIVEN_BACK;
@@ -69,7 +75,7 @@ impl Lease {
         now: UnixNanos,
     ) -> Result<Acquired, LeaseError> {
         match current {
-            Some(held) if held.owner != owner && now < held.until => {
+            Some(held) if held.owner != owner && held.is_live_at(now) => {
                 Err(LeaseError::Held { run: run.clone(), owner: held.owner })
             }
             _ => {

@@ -2,8 +2,8 @@ use std::io::Write as _;
 
 use r1_protocol::api::{List, Run};
 use r1_runtime::control::list::{self, RunRow};
+use r1_runtime::history;
 use r1_runtime::location::Purpose;
-use r1_runtime::{history, world};
 use r1_store::SharedStore;
 use serde::Serialize;
 
@@ -152,10 +152,7 @@ async fn status(store: &SharedStore, run: &RunRow) -> &'static str {
     if run.state != "open" {
         return run.state;
     }
-    let Ok(state) = history::load(store, &id).await else { return run.state };
-    let lease = store.lease(&id).await.ok().flatten();
-    let is_held = lease.is_some_and(|lease| lease.until > world::now());
-    if is_held { state.status() } else { state.status_unheld() }.as_str()
+    history::status(store, &id).await.map_or(run.state, |status| status.as_str())
 }
 
 fn line(row: &Row) -> String {

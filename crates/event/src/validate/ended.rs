@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::facts::Call;
 use crate::finding::{Finding, Part};
+use crate::id::Digest;
 
 /// How many attempts are remembered, so that memory does not grow with the log: as many as a table of 2^20 places
 /// of 17 bytes takes, which a run of a gigabyte hardly fills.
@@ -58,7 +59,7 @@ impl Ended {
 }
 
 fn name_of(Call { id, attempt }: &Call) -> u128 {
-    let hash = blake3::hash(&[&attempt.to_le_bytes(), id.as_bytes()].concat());
+    let hash = Digest::blake3(&[&attempt.to_le_bytes(), id.as_bytes()].concat());
     hash.as_bytes()[..16].iter().fold(0, |name, byte| name << 8 | u128::from(*byte))
 }
 

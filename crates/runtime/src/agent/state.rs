@@ -232,7 +232,7 @@ impl RunState {
     /// The status when nobody holds the run: whoever worked on it is gone, and its log cannot know. A task waits for
     /// the next worker then, a session for its person.
     #[must_use]
-    pub fn status_unheld(&self) -> RunStatus {
+    pub(crate) fn status_unheld(&self) -> RunStatus {
         match self.status() {
             RunStatus::Running | RunStatus::AwaitingApproval if self.spec.interactive => RunStatus::Paused,
             RunStatus::Running | RunStatus::AwaitingApproval => RunStatus::Queued,

@@ -146,5 +146,5 @@ fn read_redaction(record: &Record, place: &EventRef) -> Option<Redaction> {
     let data = typed.data.value().ok()?;
     let sequences = data.get("sequences")?.as_array()?.iter().map(Value::as_uint).collect::<Option<_>>()?;
     let run_id = data.get("run_id")?.as_text()?.into();
-    Some(Redaction { hash: record.hash(), ts: record.header().ok()?.ts, run_id, sequences })
+    Some(Redaction { hash: record.hash(), ts: header.ts, run_id, sequences })
 }

@@ -55,7 +55,7 @@ impl Index {
 }
 
 fn elsewhere(lease: Option<&Lease>) -> RunStatus {
-    if lease.is_some_and(|lease| lease.until > world::now()) { RunStatus::Running } else { RunStatus::Idle }
+    if lease.is_some_and(|lease| lease.is_live_at(world::now())) { RunStatus::Running } else { RunStatus::Idle }
 }
 
 fn is_cancel(body: &[u8]) -> bool {

@@ -23,7 +23,7 @@ impl Shelf {
         let free = self.open.range(usize::try_from(first).unwrap_or(usize::MAX)..).filter_map(|place| {
             let summary = self.runs[*place].summary();
             let lease = self.lease(&summary.run_id);
-            if lease.is_some_and(|lease| now < lease.until) {
+            if lease.is_some_and(|lease| lease.is_live_at(now)) {
                 return None;
             }
             let lease = lease.cloned().and_then(Lease::unless_given_back);
