@@ -18,7 +18,7 @@ use r1_runtime::home::HomeError;
 use r1_runtime::location::LocationError;
 use r1_runtime::world::NoRandomness;
 use r1_runtime::writer::WriterError;
-use r1_store::{LeaseError, OpenError, StoreError};
+use r1_store::{LeaseError, Obstacle, OpenError, StoreError};
 
 pub(crate) use self::log::READABLE;
 use crate::exit::Exit;
@@ -174,8 +174,31 @@ impl From<OpenError> for CliError {
             OpenError::Unavailable { .. } => {
                 "check that it exists, that you may write there, and that the disk has room"
             }
+            OpenError::Unreachable { obstacle, .. } => way_past(*obstacle),
         };
         worded(err).hint(hint)
+    }
+}
+
+/// What to do about what stands between us and a database.
+const fn way_past(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::UnknownHost => "check the host in the address, and that its name can be looked up from here",
+        Obstacle::NobodyListens => "check host and port in the address, and that the server runs and listens there",
+        Obstacle::NoAnswer => {
+            "the server starts, is busy or cannot be reached from here: try again, or ask who runs it"
+        }
+        Obstacle::NoDatabase => "check the database in the address, or make it with `createdb`",
+        Obstacle::PasswordMissing => "set PGPASSWORD, or put the password into ~/.pgpass",
+        Obstacle::PasswordWrong => "check the role in the address, and PGPASSWORD or ~/.pgpass",
+        Obstacle::WantsTls => {
+            "this r1 speaks no TLS: have `pg_hba.conf` admit it without, or go through a local TLS tunnel"
+        }
+        Obstacle::NotAdmitted => "check the role in the address, and that `pg_hba.conf` admits it from this machine",
+        Obstacle::NotAllowed => {
+            "have the owner grant the role what it needs: USAGE on the schema, all on its tables, and CREATE for a new one"
+        }
+        Obstacle::Other => "the server's log tells more",
     }
 }
 
@@ -187,6 +210,7 @@ impl From<StoreError> for CliError {
             StoreError::Damaged { .. } => {
                 Some("see what is wrong with `r1 log validate RUN`; what can be read, `r1 log export RUN` saves")
             }
+            StoreError::Unavailable { .. } => Some("try again; `r1 doctor` tells whether the database can be reached"),
             StoreError::Backend { .. } => Some("see `r1 doctor`"),
             StoreError::Refused { .. }
             | StoreError::UnfitDocument { .. }

@@ -99,12 +99,7 @@ impl ApiError {
 
     /// Our fault. What went wrong is for the server's own log, not for the client.
     pub fn internal(cause: &dyn StdError) -> Self {
-        let (mut chain, mut below) = (cause.to_string(), cause.source());
-        while let Some(cause) = below {
-            chain = format!("{chain}: {cause}");
-            below = cause.source();
-        }
-        tracing::error!(cause = chain, "a request failed");
+        tracing::error!(cause = in_full(cause), "a request failed");
         Self::new(ErrorCode::Internal, "something went wrong here")
             .hint("the server's log tells more under this request id")
     }
@@ -195,6 +190,16 @@ impl ApiError {
         headers.extend(self.headers.into_iter().map(|(name, value)| (Some(name), value)));
         response
     }
+}
+
+/// An error and its causes, in one line.
+fn in_full(err: &dyn StdError) -> String {
+    let (mut said, mut below) = (err.to_string(), err.source());
+    while let Some(cause) = below {
+        said = format!("{said}: {cause}");
+        below = cause.source();
+    }
+    said
 }
 
 impl IntoResponse for ApiError {

@@ -62,6 +62,42 @@ pub enum OpenError {
         #[source]
         source: Source,
     },
+    /// The server that has it does not let us in.
+    #[error("cannot open {location}")]
+    Unreachable {
+        /// Where.
+        location: String,
+        /// What stands in the way.
+        obstacle: Obstacle,
+        /// What the server, or the way to it, said.
+        #[source]
+        source: Source,
+    },
+}
+
+/// What stands between us and a server, by what is to be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// No such name is known.
+    UnknownHost,
+    /// Nobody listens there.
+    NobodyListens,
+    /// It does not answer, or lets nobody in for now.
+    NoAnswer,
+    /// It has no such database.
+    NoDatabase,
+    /// It wants a password, and none is known.
+    PasswordMissing,
+    /// The password is wrong.
+    PasswordWrong,
+    /// It wants to speak TLS.
+    WantsTls,
+    /// It does not let this role in from here.
+    NotAdmitted,
+    /// The role may not do there what is needed.
+    NotAllowed,
+    /// Something else.
+    Other,
 }
 
 /// A batch was not appended, or may not have been.
@@ -128,6 +164,15 @@ pub enum AppendError {
         #[source]
         source: Source,
     },
+    /// Nothing was written, for the store does not answer for now: try again later.
+    #[error("nothing was appended to run {run}: the store does not answer for now")]
+    Unavailable {
+        /// The run.
+        run: RunId,
+        /// Why.
+        #[source]
+        source: Source,
+    },
     /// Nothing was written.
     #[error("nothing was appended to run {run}")]
     Failed {
@@ -152,6 +197,7 @@ impl AppendError {
             | Self::CommandWithdrawn { .. }
             | Self::NoteMoved { .. }
             | Self::Poisoned { .. }
+            | Self::Unavailable { .. }
             | Self::Failed { .. } => false,
         }
     }
@@ -267,6 +313,15 @@ pub enum StoreError {
     /// The store was closed.
     #[error("the store is closed")]
     Closed,
+    /// It does not answer for now: try again later. Whether a change was made is not known.
+    #[error("the {backend} store does not answer for now")]
+    Unavailable {
+        /// Which.
+        backend: &'static str,
+        /// Why.
+        #[source]
+        source: Source,
+    },
     /// The backend failed.
     #[error("the {backend} store failed")]
     Backend {

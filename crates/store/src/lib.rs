@@ -33,7 +33,7 @@ pub mod watch;
 pub use blob::{BlobContent, BlobInfo, BlobStore};
 pub use command::Command;
 pub use document::{Document, DocumentChange, DocumentQuery, Expect};
-pub use error::{AppendError, BlobError, CommandError, LeaseError, OpenError, StoreError};
+pub use error::{AppendError, BlobError, CommandError, LeaseError, Obstacle, OpenError, StoreError};
 pub use feed::{FeedCursor, FeedItem, FeedPage, InvalidCursor};
 pub use lease::{Acquired, FencingToken, Lease};
 pub use memory::MemoryStore;
@@ -42,7 +42,7 @@ pub use postgres::{PostgresOptions, PostgresStore, PostgresUrl};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
 pub use run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 pub use sqlite::{SqliteOptions, SqliteStore};
-pub use store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
+pub use store::{PageLimit, Renewals, SharedStore, Store, StoreFacts, Traces};
 pub use tail::{tail, tail_feed};
 
 /// What a store needs to know of a record's header, whichever format it has.

@@ -27,7 +27,7 @@ use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
 use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
-use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts, Traces};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
 use crate::{clock, rules};
 
@@ -218,18 +218,18 @@ impl Store for MemoryStore {
         self.with(|shelf| shelf.add_side_record(run, record))
     }
 
-    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.with(|shelf| shelf.erase(erasures))
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<Traces, StoreError>> {
+        self.with(|shelf| shelf.erase(erasures).map(|()| Traces::Gone))
     }
 
     fn prune(&self, prune: Prune) -> BoxFuture<'_, Result<(), StoreError>> {
         self.with(|shelf| shelf.prune(prune))
     }
 
-    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn compact(&self) -> BoxFuture<'_, Result<Traces, StoreError>> {
         self.with(|shelf| {
             shelf.compact();
-            Ok(())
+            Ok(Traces::Gone)
         })
     }
 

@@ -6,6 +6,7 @@
 //!   Notifications are hints; polling finds what they miss (`wake`).
 //! - A server that restarts is waited for; a commit that was on its way is looked up and finished, so
 //!   an error says "unknown" only if the server does not come back in time.
+//! - A lock that another session holds is waited for only so long; the error names the session (`locks`).
 //! - The feed shows an event once every older transaction of the database cluster has ended. One that
 //!   stays open for hours holds the feed back for hours; nothing is lost, and runs are read as ever.
 //! - Durability is the server's: with `fsync = off` there is none. `describe` says so.
@@ -18,14 +19,18 @@ mod commands;
 mod commit;
 mod database;
 mod documents;
+mod failure;
 mod layout;
 mod leases;
+mod locks;
 mod notes;
 mod options;
 mod password;
 mod read;
 mod rows;
 mod side;
+mod sweep;
+mod transaction;
 mod wake;
 
 use std::fmt;
@@ -55,7 +60,7 @@ use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
 use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
-use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts, Traces};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
 /// How long a reader of the feed waits for older transactions to end.
@@ -85,12 +90,11 @@ impl PostgresStore {
     /// if there are none, unless the options say otherwise, and brings older ones up to date.
     pub async fn open(url: &str, options: PostgresOptions) -> Result<Self, OpenError> {
         let db = Arc::new(Database::new(Target::parse(url, &options)?, &options)?);
-        let unavailable =
-            |err: tokio_postgres::Error| OpenError::Unavailable { location: db.location.clone(), source: err.into() };
-        let client = db.connect().await.map_err(unavailable)?;
+        let unreachable = |err| failure::unreachable(&db.location, err);
+        let client = db.connect().await.map_err(unreachable)?;
         layout::prepare(&client, &db, options.create).await?;
         columns::check(&client, &db).await?;
-        db.learn_durability(&client).await.map_err(unavailable)?;
+        db.learn_durability(&client).await.map_err(unreachable)?;
         drop(client);
 
         let (mut background, mut committing) = (JoinSet::new(), JoinSet::new());
@@ -127,17 +131,16 @@ impl PostgresStore {
             notes: Vec::new(),
         };
         let Some(row) = rows.first() else { return Ok(facts) };
-        facts.runs = row.get::<_, i64>(0).cast_unsigned();
-        facts.bytes = row.get::<_, Option<i64>>(5).map(i64::cast_unsigned);
-        facts.notes.push(format!("server: PostgreSQL {}", row.get::<_, &str>(1)));
-        for (setting, column) in [("fsync", 2), ("full_page_writes", 3)] {
-            if row.get::<_, &str>(column) == "off" {
-                facts
-                    .notes
-                    .push(format!("the server runs with {setting} = off: a power cut can lose or damage events"));
+        let setting = |column| row.try_get::<_, &str>(column).map_err(failure::failed);
+        facts.runs = row.try_get::<_, i64>(0).map_err(failure::failed)?.cast_unsigned();
+        facts.bytes = row.try_get::<_, Option<i64>>(5).map_err(failure::failed)?.map(i64::cast_unsigned);
+        facts.notes.push(format!("server: PostgreSQL {}", setting(1)?));
+        for (name, column) in [("fsync", 2), ("full_page_writes", 3)] {
+            if setting(column)? == "off" {
+                facts.notes.push(format!("the server runs with {name} = off: a power cut can lose or damage events"));
             }
         }
-        if row.get::<_, &str>(4) == "off" {
+        if setting(4)? == "off" {
             facts.notes.push("synchronous_commit is off by default here; R1 turns it on for its own commits".into());
         }
         facts.notes.push(match self.wake.is_listening() {
@@ -296,7 +299,7 @@ impl Store for PostgresStore {
         Box::pin(async move { self.db.add_side_record(&run, &record).await })
     }
 
-    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<Traces, StoreError>> {
         Box::pin(async move { self.db.erase(&erasures).await })
     }
 
@@ -304,8 +307,8 @@ impl Store for PostgresStore {
         Box::pin(async move { self.db.prune(&prune).await })
     }
 
-    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.db.vacuum("FULL", layout::TABLES))
+    fn compact(&self) -> BoxFuture<'_, Result<Traces, StoreError>> {
+        Box::pin(self.db.sweep_all())
     }
 
     fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>> {

@@ -50,7 +50,7 @@ use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
 use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
-use crate::store::{PageLimit, Renewals, Store, StoreFacts};
+use crate::store::{PageLimit, Renewals, Store, StoreFacts, Traces};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch, Watches};
 use crate::{clock, rules};
 
@@ -168,30 +168,29 @@ fn finish_prunes(db: &mut rusqlite::Connection) -> rusqlite::Result<()> {
 const ATTEMPTS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(100);
 
-#[derive(Debug, thiserror::Error)]
-#[error("erased content is still in the write-ahead log, because a reader does not let go of it; erase again later")]
-struct StillInLog;
-
 impl Shared {
     fn writer(&self) -> Result<&Writer, Failure> {
         self.writer.as_ref().ok_or(Failure::ReadOnly)
     }
 
-    /// Makes sure that what was changed is gone from all files.
-    async fn settle(&self, left: Left) -> Result<(), StoreError> {
+    /// Sees to it that what was changed is gone from all files.
+    async fn settle(&self, left: Left) -> Result<Traces, StoreError> {
         let writer = self.writer()?;
         match left {
-            Left::Nothing => return Ok(()),
+            Left::Nothing => return Ok(Traces::Gone),
             Left::Log => {}
             Left::Pages => writer.outside(|db| erase::compact(db)).await?,
         }
         for _ in 0..ATTEMPTS {
             if writer.outside(|db| erase::empty_log(db)).await? {
-                return Ok(());
+                return Ok(Traces::Gone);
             }
             tokio::time::sleep(PAUSE).await;
         }
-        Err(backend(StillInLog))
+        Ok(Traces::Left {
+            reason: "a reader does not let go of the write-ahead log, which still has it".into(),
+            remedy: "end the process that has been reading the store for so long, then try again".into(),
+        })
     }
 }
 
@@ -339,7 +338,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<Traces, StoreError>> {
         async move {
             let left = self.writing(move |session| erase::erase(session, &erasures)).await?;
             self.shared.settle(left).await
@@ -359,12 +358,13 @@ impl Store for SqliteStore {
                     break;
                 }
             }
-            self.shared.settle(Left::Log).await
+            // What is left in the log, compacting clears away and tells.
+            self.shared.settle(Left::Log).await.map(drop)
         }
         .boxed()
     }
 
-    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn compact(&self) -> BoxFuture<'_, Result<Traces, StoreError>> {
         self.shared.settle(Left::Pages).boxed()
     }
 

@@ -124,12 +124,13 @@ pub trait Store: Send + Sync + 'static {
     /// Erasures and prunes are refused: they come into being by [`erase`](Self::erase) and [`prune`](Self::prune).
     fn add_side_record(&self, run: &RunId, record: SideRecord) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Erases payloads of one run and keeps the erase records; when it returns, the content is gone from
-    /// the store's files. Erasing twice is no error. Refused if an event is not there.
+    /// Erases payloads of one run and keeps the erase records; tells whether the content is gone from the store's
+    /// files too. Erasing twice is no error: what was left in the files is cleared away then. Refused if an event
+    /// is not there.
     ///
     /// Reaches events, and what commands and documents said before they were settled, replaced or removed.
     /// A document that still says what was in an event is its owner's to replace first.
-    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<Traces, StoreError>>;
 
     /// Removes the prefix that the record names and keeps the record.
     ///
@@ -140,7 +141,7 @@ pub trait Store: Send + Sync + 'static {
     /// Gives free space back to the system, and with it the last traces of pruned events that the backend
     /// may have left where it moved them from. Costs as much as writing the whole store again; call it
     /// once after many prunes.
-    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn compact(&self) -> BoxFuture<'_, Result<Traces, StoreError>>;
 
     /// A document; `None` if there is none or it was to be forgotten by now.
     fn document(&self, collection: &str, key: &str) -> BoxFuture<'_, Result<Option<Document>, StoreError>>;
@@ -165,6 +166,21 @@ pub trait Store: Send + Sync + 'static {
 
     /// Finishes what was accepted and lets go of all files and connections.
     fn close(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// Whether content that was taken away is also gone from the store's files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Traces {
+    /// Nothing of it is left there.
+    Gone,
+    /// Nobody can ask for it any more, but its bytes are still there.
+    Left {
+        /// Why.
+        reason: String,
+        /// What to do about it.
+        remedy: String,
+    },
 }
 
 /// What became of each lease that was to be renewed.

@@ -5,6 +5,7 @@ use r1_event::{Seq, UnixNanos};
 use r1_runtime::control::prune::{self, Plan};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
+use r1_store::Traces;
 use serde::Serialize;
 
 use crate::args::parse_seq;
@@ -76,6 +77,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
             (store, plans)
         }
     };
+    let mut traces = Traces::Gone;
     if !args.dry_run {
         let keyring = context.keyring()?;
         let progress = Progress::default();
@@ -84,7 +86,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
             prune::prune(&store, plan, &keyring, &args.reason, context.now(), progress.clone()).await?;
         }
         if !plans.is_empty() {
-            store.compact().await?;
+            traces = store.compact().await?;
         }
     }
     store.close().await?;
@@ -93,7 +95,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     } else {
         print(&plans, args.dry_run)?
     }
-    Ok(Exit::Ok)
+    match traces {
+        Traces::Gone => Ok(Exit::Ok),
+        Traces::Left { reason, remedy } => Err(CliError::left("the events are removed", reason, remedy)),
+    }
 }
 
 fn report(plans: &[Plan], dry_run: bool) -> Report {

@@ -4,6 +4,7 @@ use r1_event::Seq;
 use r1_runtime::control::redact::{self, Request};
 use r1_runtime::keys;
 use r1_runtime::location::Purpose;
+use r1_store::Traces;
 use serde::Serialize;
 
 use crate::args::parse_seq;
@@ -20,6 +21,9 @@ use crate::target::stored_run;
 /// Who erases what and why is written down first, as an event. Then the payloads are overwritten in
 /// the store's files. Hashes, proofs and seals go on to hold. Gates, phases, redactions and the
 /// terminal event are never erased: verdicts rest on them.
+///
+/// Exits with 1 if bytes of them were left in the store's files, and says what to do about it; the
+/// same command once more clears them away.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Examples:
@@ -51,7 +55,17 @@ struct Seqs(Vec<Seq>);
 struct Report {
     run_id: String,
     erased: Vec<u64>,
+    erased_before: Vec<u64>,
     redaction: RedactionReport,
+    /// Why bytes are still in the store's files, if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<LeftReport>,
+}
+
+#[derive(Serialize)]
+struct LeftReport {
+    reason: String,
+    remedy: String,
 }
 
 #[derive(Serialize)]
@@ -72,27 +86,50 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let key = keys::find_agent_key(&context.home, now)?;
     let done = redact::redact(&store, &request, &context.instance, key, now).await?;
     store.close().await?;
+    let numbers = |seqs: &[Seq]| seqs.iter().map(|seq| seq.get()).collect();
     let report = Report {
         run_id: run.to_string(),
-        erased: done.erased.iter().map(|seq| seq.get()).collect(),
+        erased: numbers(&done.erased),
+        erased_before: numbers(&done.erased_before),
         redaction: RedactionReport {
             run_id: done.redaction.run_id.to_string(),
             seq: done.redaction.seq.get(),
             hash: done.redaction.hash.to_string(),
         },
+        left: match done.traces {
+            Traces::Gone => None,
+            Traces::Left { reason, remedy } => Some(LeftReport { reason, remedy }),
+        },
     };
     if args.json {
         print_json(&report)?;
-        return Ok(Exit::Ok);
+    } else {
+        print(&report)?;
     }
+    match report.left {
+        None => Ok(Exit::Ok),
+        Some(LeftReport { reason, remedy }) => Err(CliError::left("the payloads are erased", reason, remedy)),
+    }
+}
+
+fn print(report: &Report) -> Result<(), CliError> {
+    let Report { run_id, erased, erased_before, redaction, left } = report;
+    let RedactionReport { run_id: by_run, seq, .. } = redaction;
     let mut out = output::stdout();
-    let places: Vec<_> = report.erased.iter().map(ToString::to_string).collect();
-    let RedactionReport { run_id: by_run, seq, .. } = &report.redaction;
-    writeln!(out, "{BOLD}{run}{BOLD:#}  {} erased: {}", count(places.len() as u64, "payload"), places.join(", "))?;
-    writeln!(out, "  event {seq} of {by_run} says who and why")?;
+    write!(out, "{BOLD}{run_id}{BOLD:#}")?;
+    for (seqs, what) in [(erased, "erased"), (erased_before, "erased before")] {
+        let places: Vec<_> = seqs.iter().map(ToString::to_string).collect();
+        if !places.is_empty() {
+            write!(out, "  {} {what}: {}", count(places.len() as u64, "payload"), places.join(", "))?;
+        }
+    }
+    writeln!(out, "\n  event {seq} of {by_run} says who and why")?;
+    if left.is_none() && !erased_before.is_empty() {
+        writeln!(out, "  the store's files were cleared of them once more")?;
+    }
     out.flush()?;
     output::note("copies elsewhere (exports, backups) are not touched");
-    Ok(Exit::Ok)
+    Ok(())
 }
 
 /// Reads `7` or `3,9-12`.

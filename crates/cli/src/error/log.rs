@@ -123,6 +123,16 @@ impl From<PruneError> for CliError {
     }
 }
 
+impl CliError {
+    /// What was asked is done, but bytes of it can still be found by whoever reads the store's files.
+    pub(crate) fn left(done: &str, reason: String, remedy: String) -> Self {
+        Self::new(format!("{done}, but bytes of them are still in the store's files"))
+            .because(reason)
+            .hint(remedy)
+            .failed()
+    }
+}
+
 impl From<RedactError> for CliError {
     fn from(err: RedactError) -> Self {
         match err {

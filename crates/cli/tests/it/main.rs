@@ -15,9 +15,9 @@ mod keys;
 mod looking;
 mod patching;
 #[path = "../../../store/tests/it/pg_server.rs"]
-#[expect(dead_code, reason = "other tests restart their server")]
 mod pg_server;
 mod phases;
+mod postgres_away;
 mod postgres_cluster;
 mod postgres_store;
 mod proofs;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use r1_event::cbor::write::NULL;
 use r1_event::finding::Verdict;
+use r1_event::side_record::Erase;
 use r1_event::{Batch, Chain, ChainError, Position, Record, RunId, Seq, SideRecord, Version};
 use r1_store::{AppendError, Lease, LeaseError, SharedStore, StoreError};
 use tokio::runtime::Handle;
@@ -104,22 +105,39 @@ async fn store_events(
         writer.write(&log, batch, pruned)
     })
     .await?;
-    for record in side_records {
-        add_side_record(store, &run, record, known).await?;
-    }
+    add_side_records(store, &run, side_records, known).await?;
     Ok(Imported { run_id: run, known: known.min(end) - pruned, added: end.saturating_sub(known) })
 }
 
 /// Takes over what stands beside the log, unless it was kept with the first events; nothing that the store still
 /// has is erased or pruned by an import.
-async fn add_side_record(store: &SharedStore, run: &RunId, record: SideRecord, known: u64) -> Result<(), StoreError> {
-    match record {
-        SideRecord::Erase(erase) if erase.seq.get() > known => store.erase(vec![erase]).await,
-        SideRecord::Erase(_) | SideRecord::Prune(_) => Ok(()),
-        SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {
-            store.add_side_record(run, record).await
+async fn add_side_records(
+    store: &SharedStore,
+    run: &RunId,
+    records: Vec<SideRecord>,
+    known: u64,
+) -> Result<(), StoreError> {
+    // In the order of the file, and erasures that stand together at once: each call clears the store's files.
+    let mut erasures = Vec::new();
+    for record in records {
+        match record {
+            SideRecord::Erase(erase) if erase.seq.get() > known => erasures.push(erase),
+            SideRecord::Erase(_) | SideRecord::Prune(_) => {}
+            SideRecord::Seal(_) | SideRecord::Checkpoint(_) | SideRecord::Other(_) | SideRecord::Damaged(_) => {
+                erase(store, &mut erasures).await?;
+                store.add_side_record(run, record).await?;
+            }
         }
     }
+    erase(store, &mut erasures).await
+}
+
+async fn erase(store: &SharedStore, erasures: &mut Vec<Erase>) -> Result<(), StoreError> {
+    if erasures.is_empty() {
+        return Ok(());
+    }
+    // Their payloads never were in this store, so nothing of them can be left in its files.
+    store.erase(std::mem::take(erasures)).await.map(drop)
 }
 
 /// What the store has of a run.

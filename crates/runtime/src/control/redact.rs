@@ -3,10 +3,10 @@
 use r1_event::cbor::Value;
 use r1_event::payload::{Payload, Raw, Typed};
 use r1_event::side_record::{Erase, EventRef, may_be_erased};
-use r1_event::{Kind, Record, RunId, Seq, UnixNanos, Version, projection};
+use r1_event::{Kind, Record, RunId, Seq, SideRecord, UnixNanos, Version, projection};
 use r1_receipt::graph::{Expected, Redaction};
 use r1_receipt::key::SecretKey;
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{PageLimit, SharedStore, StoreError, Traces};
 
 use super::caller::Caller;
 use super::check::blocking;
@@ -38,14 +38,21 @@ pub struct Request {
 pub struct Redacted {
     /// The events whose payloads are gone now.
     pub erased: Vec<Seq>,
-    /// The event that says who and why.
+    /// Those whose payloads were gone before.
+    pub erased_before: Vec<Seq>,
+    /// The event that says who and why; if all were gone before, the one that said so then.
     pub redaction: EventRef,
+    /// Whether the content of all of them is gone from the store's files too.
+    pub traces: Traces,
 }
 
 /// Writes down who erases what and why, then erases it. The chain, all proofs and seals go on to hold.
 ///
 /// An open run gets the `redaction.applied` event itself; for a finished one a new operator run does. The
 /// index takes the text out of its documents when it reads of the redaction, which is seen to here.
+///
+/// What was erased before is not written down again; if bytes of it were left in the store's files, they are
+/// cleared away now.
 pub async fn redact(
     store: &SharedStore,
     request: &Request,
@@ -54,27 +61,62 @@ pub async fn redact(
     now: UnixNanos,
 ) -> Result<Redacted, RedactError> {
     let head = store.head(&request.run).await?.ok_or_else(|| StoreError::NoRun { run: request.run.clone() })?;
-    let mut targets = Vec::new();
+    let (mut targets, mut gone) = (Vec::new(), Vec::new());
     for seq in &request.seqs {
-        targets.extend(target(store, &request.run, *seq).await?);
+        match target(store, &request.run, *seq).await? {
+            Some(target) => targets.push(target),
+            None => gone.push(*seq),
+        }
     }
-    if targets.is_empty() {
-        return Err(RedactError::Nothing { run: request.run.clone() });
-    }
-    let nodes = nodes_to_keep(store, &request.run, &targets).await?;
-    let said = redaction_applied(request, &targets, &nodes);
-    let finished = head.terminal.is_some();
-    let redaction = if finished {
-        write_operator_run(store, request, said, owner, key, now).await?
+    let mut erasures = erase_records(store, &request.run, &gone).await?;
+    let erased = targets.iter().map(|target| target.seq).collect();
+    let redaction = if targets.is_empty() {
+        let before = erasures.first().map(|erase| erase.redaction.clone());
+        before.ok_or_else(|| RedactError::Nothing { run: request.run.clone() })?
     } else {
-        write_into_run(store, request, said, owner, now).await?
+        let redaction = write_down(store, request, &targets, head.terminal.is_some(), owner, key, now).await?;
+        erasures.extend(targets.into_iter().map(|target| target.into_erase(&redaction)));
+        redaction
     };
-    let erasures = targets.into_iter().map(|target| target.into_erase(&redaction)).collect::<Vec<_>>();
-    let erased = erasures.iter().map(|erase| erase.seq).collect();
     // First: erasing also clears away what documents said before they were replaced.
     Index::new(store.clone()).refresh(&redaction.run_id).await?;
-    store.erase(erasures).await?;
-    Ok(Redacted { erased, redaction })
+    let traces = store.erase(erasures).await?;
+    Ok(Redacted { erased, erased_before: gone, redaction, traces })
+}
+
+/// The records of erasures that were made before.
+async fn erase_records(store: &SharedStore, run: &RunId, seqs: &[Seq]) -> Result<Vec<Erase>, StoreError> {
+    if seqs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let erase = |record| match record {
+        SideRecord::Erase(erase) => seqs.contains(&erase.seq).then_some(erase),
+        SideRecord::Seal(_)
+        | SideRecord::Checkpoint(_)
+        | SideRecord::Prune(_)
+        | SideRecord::Other(_)
+        | SideRecord::Damaged(_) => None,
+    };
+    Ok(store.side_records(run).await?.into_iter().filter_map(erase).collect())
+}
+
+/// Writes down who erases what and why.
+async fn write_down(
+    store: &SharedStore,
+    request: &Request,
+    targets: &[Target],
+    is_finished: bool,
+    owner: &str,
+    key: Option<SecretKey>,
+    now: UnixNanos,
+) -> Result<EventRef, RedactError> {
+    let nodes = nodes_to_keep(store, &request.run, targets).await?;
+    let said = redaction_applied(request, targets, &nodes);
+    if is_finished {
+        write_operator_run(store, request, said, owner, key, now).await
+    } else {
+        write_into_run(store, request, said, owner, now).await
+    }
 }
 
 /// An event that may be erased.
@@ -264,8 +306,8 @@ pub enum RedactError {
         /// Which.
         seq: Seq,
     },
-    /// All of it is gone already.
-    #[error("the payloads of these events of run {run} are gone already")]
+    /// All of it is gone, and no record says by whom.
+    #[error("the payloads of these events of run {run} are gone already, and nothing tells who erased them")]
     Nothing {
         /// The run.
         run: RunId,

@@ -27,6 +27,9 @@ const KEY: &str = "state";
 /// How often the background work looks at what is new.
 const REST: Duration = Duration::from_millis(250);
 
+/// How long a store that fails is left alone by it.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
 /// How far the index is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
@@ -110,18 +113,31 @@ impl Index {
         }
     }
 
-    /// Keeps up until `stop`, so that those who ask find little left to do.
-    pub async fn keep_up(&self, stop: CancellationToken) -> Result<(), StoreError> {
+    /// Keeps up until `stop`, so that those who ask find little left to do. A failure is told and tried again later:
+    /// whoever asks brings the index up to date first, so nothing is missed meanwhile.
+    pub async fn keep_up(&self, stop: CancellationToken, tell: impl Fn(&StoreError)) {
         let mut feed = self.store.watch_feed();
+        let mut is_told = false;
         loop {
-            self.catch_up().await?;
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                grown = feed.grown() => if !grown { return Ok(()) },
-            }
-            tokio::select! {
-                () = stop.cancelled() => return Ok(()),
-                () = tokio::time::sleep(REST) => {}
+            let rest = match self.catch_up().await {
+                Ok(()) => {
+                    is_told = false;
+                    match stop.run_until_cancelled(feed.grown()).await {
+                        Some(true) => REST,
+                        Some(false) | None => return,
+                    }
+                }
+                Err(StoreError::Closed) => return,
+                Err(err) => {
+                    // Once for as long as it lasts.
+                    if !std::mem::replace(&mut is_told, true) {
+                        tell(&err);
+                    }
+                    AFTER_FAILURE
+                }
+            };
+            if stop.run_until_cancelled(tokio::time::sleep(rest)).await.is_none() {
+                return;
             }
         }
     }

@@ -1,8 +1,13 @@
 //! What the store says, as a client is told.
 
+use std::error::Error as StdError;
+
 use r1_store::{AppendError, BlobError, CommandError, LeaseError, StoreError};
 
-use super::ApiError;
+use super::{ApiError, in_full};
+
+/// When a store that is away may be back. By then it was waited for already, while the request was open.
+const RETRY_SECONDS: u32 = 5;
 
 impl From<StoreError> for ApiError {
     fn from(err: StoreError) -> Self {
@@ -10,6 +15,7 @@ impl From<StoreError> for ApiError {
             StoreError::NoRun { .. } | StoreError::NoEvent { .. } => Self::not_found(err.to_string()),
             StoreError::Refused { .. } => Self::conflict(err.to_string()),
             StoreError::Poisoned { .. } | StoreError::Closed => unusable(),
+            StoreError::Unavailable { .. } => away(&err),
             StoreError::Damaged { .. } | StoreError::Backend { .. } | StoreError::UnfitDocument { .. } => {
                 Self::internal(&err)
             }
@@ -26,9 +32,11 @@ impl From<AppendError> for ApiError {
             AppendError::NoteMoved { .. } => still_running(),
             AppendError::Finished { .. } => Self::append_only(err.to_string()),
             AppendError::Poisoned { .. } => unusable(),
-            AppendError::BlobMissing { .. } | AppendError::OutcomeUnknown { .. } | AppendError::Failed { .. } => {
-                Self::internal(&err)
+            AppendError::Unavailable { .. } => away(&err),
+            AppendError::OutcomeUnknown { .. } => {
+                away(&err).hint("it may have been done: look first, or ask again with the same Idempotency-Key")
             }
+            AppendError::BlobMissing { .. } | AppendError::Failed { .. } => Self::internal(&err),
         }
     }
 }
@@ -70,6 +78,12 @@ impl From<BlobError> for ApiError {
 /// The same request is being carried out right now.
 pub(crate) fn still_running() -> ApiError {
     ApiError::conflict("a request with this Idempotency-Key is still being carried out").retry_after(1)
+}
+
+/// The store does not answer for now. Why is for the server's own log.
+fn away(cause: &dyn StdError) -> ApiError {
+    tracing::warn!(cause = in_full(cause), "the store does not answer");
+    ApiError::crash_recovery("the store does not answer for now").retry_after(RETRY_SECONDS)
 }
 
 fn unusable() -> ApiError {

@@ -3,7 +3,7 @@
 //!
 //! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot run has nothing to say")]
+#![allow(clippy::expect_used, clippy::disallowed_methods, reason = "a benchmark that cannot run has nothing to say")]
 
 mod check;
 mod fixture;

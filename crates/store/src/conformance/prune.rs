@@ -53,7 +53,7 @@ pub async fn log_15_pruning_keeps_chain_and_rest(fixture: &dyn Fixture) {
 
     for (store, is_compacted) in [(store.clone(), false), (fixture.open().await, true)] {
         if is_compacted {
-            store.compact().await.unwrap();
+            drop(store.compact().await.unwrap());
         }
         let rest = store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap().records;
         assert_eq!(rest, log[2400..], "reading begins at what is still there");
@@ -140,7 +140,7 @@ fn adopt(mut batch: Batch, records: &[Record]) -> Batch {
 async fn pruned_run(store: &crate::SharedStore) -> (Vec<Record>, Vec<SideRecord>, Chain) {
     let Writer { chain, .. } = Writer::finished(store, &run(1), 2500).await;
     let log = read_all(store, &run(1)).await;
-    store.erase(vec![erasure(&log, 2100)]).await.unwrap();
+    drop(store.erase(vec![erasure(&log, 2100)]).await.unwrap());
     store.prune(prune_record(&log, 100)).await.unwrap();
     store.prune(prune_record(&log, 2000)).await.unwrap();
     (read_all(store, &run(1)).await, store.side_records(&run(1)).await.unwrap(), chain)

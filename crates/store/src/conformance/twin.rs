@@ -17,7 +17,7 @@ use crate::feed::{FeedCursor, FeedPage};
 use crate::lease::{Acquired, Lease};
 use crate::page::LogPage;
 use crate::run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
-use crate::store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
+use crate::store::{PageLimit, Renewals, SharedStore, Store, StoreFacts, Traces};
 use crate::watch::{CommandWatch, FeedWatch, HeadWatch};
 
 /// A store that sends each call to the other of two openings in turn, so that the whole suite shows
@@ -138,7 +138,7 @@ impl Store for Twin {
         self.sides.next().add_side_record(run, record)
     }
 
-    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn erase(&self, erasures: Vec<Erase>) -> BoxFuture<'_, Result<Traces, StoreError>> {
         self.sides.next().erase(erasures)
     }
 
@@ -146,7 +146,7 @@ impl Store for Twin {
         self.sides.next().prune(prune)
     }
 
-    fn compact(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn compact(&self) -> BoxFuture<'_, Result<Traces, StoreError>> {
         self.sides.next().compact()
     }
 

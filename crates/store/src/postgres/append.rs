@@ -28,8 +28,9 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 use super::commands::{Named, Pending};
-use super::database::{Database, Param, is_lost};
+use super::database::{Database, Param};
 use super::documents::is_collision;
+use super::failure::{is_cancelled, is_lost};
 use super::notes::{Noted, Notes};
 use super::read::{digest_at, head_of, seq_at};
 use super::rows::{LEASE_LOST, Writes};
@@ -76,6 +77,9 @@ pub(super) enum GroupError {
     Restored(Restored),
     /// What was remembered of a run is no longer so: nothing was written.
     Outdated,
+    /// It took so long that others may hold a lock, and was cancelled: nothing was written. Whoever asks first is
+    /// told who it is. The connection is not used again, for the cancellation may still be under way.
+    Stuck,
     /// Another transaction was in the way: nothing was written.
     Collided,
 }
@@ -237,10 +241,12 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
     begun.map_err(before_commit)?;
     let (leases, blobs) = (leases.map_err(before_commit)?, blobs.map_err(before_commit)?);
     // Without a lease nothing will be written, whatever the order.
-    let mut state = State { xid: leases.first().map_or(i64::MAX, |row| row.get(3)), ..State::default() };
+    let xid = leases.first().map_or(Ok(i64::MAX), |row| row.try_get(3)).map_err(before_commit)?;
+    let mut state = State { xid, ..State::default() };
     state.commands = commands.map_err(before_commit)?;
     state.noted = noted.map_err(before_commit)?;
-    state.blobs = blobs.iter().filter_map(|row| digest_at(row, 0)).collect();
+    let blobs = blobs.iter().filter_map(|row| digest_at(row, 0).transpose());
+    state.blobs = blobs.collect::<Result<_, _>>().map_err(before_commit)?;
     state.read_heads(&heads.map_err(before_commit)?)?;
     state.recall(requests, known);
     state.read_leases(&leases)?;
@@ -250,7 +256,8 @@ async fn look(client: &Client, db: &Database, requests: &[Request], known: &Know
 impl State {
     fn read_heads(&mut self, rows: &[Row]) -> Result<(), GroupError> {
         for row in rows {
-            let (written, current) = (row.get(6), row.get(7));
+            let read = || Ok((row.try_get(6)?, row.try_get(7)?, row.try_get::<_, &[u8]>(0)?.to_vec(), row.try_get(1)?));
+            let (written, current, key, id) = read().map_err(before_commit)?;
             // What can be seen was committed, and so has an id that was given out before.
             if written >= current {
                 return Err(GroupError::Restored(Restored { written, current }));
@@ -258,9 +265,10 @@ impl State {
             if written > self.xid {
                 return Err(GroupError::OutOfOrder);
             }
-            let run = self.runs.entry(row.get::<_, &[u8]>(0).to_vec()).or_default();
-            run.standing.head = head_of(row.get(2), seq_at(row, 3), row.get(4), row.get(5));
-            run.id = Some(row.get(1));
+            let head = || Ok(head_of(row.try_get(2)?, seq_at(row, 3)?, row.try_get(4)?, row.try_get(5)?));
+            let run = self.runs.entry(key).or_default();
+            run.standing.head = head().map_err(before_commit)?;
+            run.id = Some(id);
         }
         Ok(())
     }
@@ -307,10 +315,12 @@ impl State {
 
     fn read_leases(&mut self, rows: &[Row]) -> Result<(), GroupError> {
         for row in rows {
-            let run = self.runs.entry(row.get::<_, &[u8]>(0).to_vec()).or_default();
-            run.standing.token = FencingToken(row.get::<_, i64>(1).cast_unsigned());
+            let read = || Ok((row.try_get::<_, &[u8]>(0)?.to_vec(), row.try_get::<_, i64>(1)?, row.try_get(2)?));
+            let (key, token, is_finished): (_, _, bool) = read().map_err(before_commit)?;
+            let run = self.runs.entry(key).or_default();
+            run.standing.token = FencingToken(token.cast_unsigned());
             // A finished run may have been pruned, and then no key would refuse an event after its end.
-            if run.remembered && row.get(2) && run.standing.head.terminal.is_none() {
+            if run.remembered && is_finished && run.standing.head.terminal.is_none() {
                 return Err(GroupError::Outdated);
             }
         }
@@ -341,7 +351,8 @@ async fn already_stored(
     let array = Type::INT8_ARRAY;
     let params: [Param<'_>; 3] = [(&indices, array.clone()), (&ids, array.clone()), (&seqs, array)];
     let rows = client.query_typed(&sql, &params).await.map_err(before_commit)?;
-    let found = rows.iter().map(|row| (row.get::<_, i64>(0) as usize, row.get::<_, &[u8]>(1)));
+    let found = rows.iter().map(|row| Ok((row.try_get::<_, i64>(0)? as usize, row.try_get::<_, &[u8]>(1)?)));
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(before_commit)?.into_iter();
     // A header names the one before it by hash: the same header is the same log up to there.
     let same = |(index, header): &(usize, &[u8])| {
         requests[*index].batch.records().last().is_some_and(|last| last.header == *header)
@@ -409,7 +420,8 @@ async fn write(
     let has_rows_elsewhere = !(runs.is_empty() && finished.is_empty() && blobs.is_empty() && beside.is_empty());
     let is_alone = events.is_empty() && !has_rows_elsewhere;
     if !is_begun && is_alone && !db.needs_begin() {
-        return last.insert(&held, client, db).await.map_err(unconfirmed);
+        let inserted = db.unless_stuck(client, last.insert(&held, client, db)).await;
+        return inserted.map_err(|err| if is_cancelled(&err) { GroupError::Stuck } else { unconfirmed(err) });
     }
     if !is_begun && !events.is_empty() {
         client.batch_execute(db.begin()).await.map_err(before_commit)?;
@@ -461,8 +473,8 @@ async fn create_runs(client: &Client, db: &Database, state: &mut State, accepted
         (&pruned, Type::INT8_ARRAY),
     ];
     for row in client.query_typed(&sql, &params).await? {
-        if let Some(run) = state.runs.get_mut(row.get::<_, &[u8]>(0)) {
-            run.id = Some(row.get(1));
+        if let Some(run) = state.runs.get_mut(row.try_get::<_, &[u8]>(0)?) {
+            run.id = Some(row.try_get(1)?);
         }
     }
     Ok(())

@@ -12,9 +12,11 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use r1_event::Digest;
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::database::{Database, Param, failed};
+use super::database::{Database, Param};
+use super::failure::{backend, failed};
 use super::leases::{NOW, nanos};
 use super::read::digest_at;
 use crate::blob::{BlobContent, BlobInfo, BlobStore};
@@ -74,7 +76,8 @@ impl BlobStore for Blobs {
 async fn find(db: &Database, hash: Digest) -> Result<Option<(i64, u64)>, StoreError> {
     let name = &hash.as_bytes()[..];
     let rows = db.query("SELECT id, size FROM @blobs WHERE hash = $1", &[(&name, Type::BYTEA)]).await?;
-    Ok(rows.first().map(|row| (row.get(0), row.get::<_, i64>(1).cast_unsigned())))
+    let found = |row: &Row| Ok((row.try_get(0)?, row.try_get::<_, i64>(1)?.cast_unsigned()));
+    rows.first().map(found).transpose().map_err(failed)
 }
 
 /// A blob on its way in.
@@ -87,8 +90,8 @@ impl<'a> Upload<'a> {
     async fn begin(db: &'a Database) -> Result<Self, StoreError> {
         let sql = format!("INSERT INTO @blobs (touched_at) VALUES ({NOW}) RETURNING id");
         let rows = db.execute(&sql, &[]).await?;
-        let id = rows.first().map(|row| row.get(0));
-        let id = id.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "no row was inserted".into() })?;
+        let id = rows.first().map(|row| row.try_get(0)).transpose().map_err(failed)?;
+        let id = id.ok_or_else(|| backend("no row was inserted"))?;
         Ok(Self { db, id })
     }
 
@@ -176,8 +179,7 @@ impl<'a> Upload<'a> {
 }
 
 fn abandoned() -> StoreError {
-    let source = "the upload stood still for so long that it was collected; start it again".into();
-    StoreError::Backend { backend: "postgres", source }
+    backend("the upload stood still for so long that it was collected; start it again")
 }
 
 fn is_duplicate(err: &StoreError) -> bool {
@@ -206,7 +208,8 @@ impl Download {
         let params: [Param<'_>; 2] = [(&self.id, Type::INT8), (&self.next, Type::INT8)];
         let rows = self.db.query("SELECT bytes FROM @blob_chunks WHERE blob = $1 AND n = $2", &params).await;
         let rows = rows.map_err(std::io::Error::other)?;
-        let chunk: &[u8] = rows.first().map_or(&[], |row| row.get(0));
+        let chunk = rows.first().map(|row| row.try_get::<_, &[u8]>(0)).transpose().map_err(std::io::Error::other)?;
+        let chunk = chunk.unwrap_or_default();
         self.hasher.update(chunk);
         self.next += 1;
         match self.left.checked_sub(chunk.len() as u64).filter(|_| !chunk.is_empty()) {
@@ -240,26 +243,27 @@ impl Database {
         let transaction = self.transaction(&mut client).await?;
         // An append that names a blob holds its row until it commits: such rows are passed over. What
         // is locked here nobody can begin to name.
-        let sql = self.sql(&format!(
+        let sql = format!(
             "SELECT id FROM @blobs b
              WHERE touched_at <= {NOW} - CASE WHEN hash IS NULL THEN $2 ELSE $1 END
                  AND NOT EXISTS (SELECT 1 FROM @blob_refs r WHERE r.hash = b.hash)
              ORDER BY id LIMIT $3 FOR UPDATE SKIP LOCKED"
-        ));
-        let params: [Param<'_>; 3] = [(&grace, Type::INT8), (&abandoned, Type::INT8), (&COLLECT, Type::INT8)];
-        let rows = transaction.query_typed(&sql, &params).await.map_err(failed)?;
-        let ids: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-        // Asked again: a reference committed just before the lock was not seen by the first look.
-        let sql = self.sql(
-            "DELETE FROM @blobs b WHERE id = ANY ($1)
-                 AND NOT EXISTS (SELECT 1 FROM @blob_refs r WHERE r.hash = b.hash) RETURNING id, hash",
         );
-        let rows = transaction.query_typed(&sql, &[(&ids, Type::INT8_ARRAY)]).await.map_err(failed)?;
-        let removed: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-        let sql = self.sql("DELETE FROM @blob_chunks WHERE blob = ANY ($1)");
-        transaction.execute_typed(&sql, &[(&removed, Type::INT8_ARRAY)]).await.map_err(failed)?;
-        transaction.commit().await.map_err(failed)?;
-        let hashes = rows.iter().filter_map(|row| digest_at(row, 1)).collect();
+        let params: [Param<'_>; 3] = [(&grace, Type::INT8), (&abandoned, Type::INT8), (&COLLECT, Type::INT8)];
+        let rows = transaction.query(&sql, &params).await?;
+        let numbers =
+            |rows: &[Row]| rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>().map_err(failed);
+        let ids = numbers(&rows)?;
+        // Asked again: a reference committed just before the lock was not seen by the first look.
+        let sql = "DELETE FROM @blobs b WHERE id = ANY ($1)
+                 AND NOT EXISTS (SELECT 1 FROM @blob_refs r WHERE r.hash = b.hash) RETURNING id, hash";
+        let rows = transaction.query(sql, &[(&ids, Type::INT8_ARRAY)]).await?;
+        let removed = numbers(&rows)?;
+        let sql = "DELETE FROM @blob_chunks WHERE blob = ANY ($1)";
+        transaction.execute(sql, &[(&removed, Type::INT8_ARRAY)]).await?;
+        transaction.commit().await?;
+        let hashes =
+            rows.iter().filter_map(|row| digest_at(row, 1).transpose()).collect::<Result<_, _>>().map_err(failed)?;
         Ok((hashes, removed.len() < usize::try_from(COLLECT).unwrap_or(usize::MAX)))
     }
 }

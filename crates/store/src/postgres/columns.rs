@@ -3,10 +3,11 @@
 
 use std::collections::HashSet;
 
-use tokio_postgres::Client;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Error, Row};
 
 use super::database::Database;
+use super::failure::unreachable;
 use super::layout::TABLES;
 use crate::error::OpenError;
 
@@ -87,8 +88,10 @@ pub(super) async fn check(client: &Client, db: &Database) -> Result<(), OpenErro
             &[(&db.schema, Type::TEXT), (&TABLES, Type::TEXT_ARRAY)],
         )
         .await
-        .map_err(|err| OpenError::Unavailable { location: location(), source: err.into() })?;
-    let found: HashSet<(String, bool)> = found.iter().map(|row| (row.get(0), row.get(1))).collect();
+        .map_err(|err| unreachable(&db.location, err))?;
+    let column = |row: &Row| Ok((row.try_get(0)?, row.try_get(1)?));
+    let found: Result<HashSet<(String, bool)>, Error> = found.iter().map(column).collect();
+    let found = found.map_err(|err| unreachable(&db.location, err))?;
     for (table, columns) in COLUMNS {
         for column in *columns {
             let (described, may_be_null) = match column.strip_suffix(" not null") {

@@ -10,7 +10,8 @@ use r1_event::{Batch, RunId};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
-use super::database::{Database, Param, failed};
+use super::database::{Database, Param};
+use super::failure::failed;
 use crate::command::Command;
 use crate::error::{CommandError, StoreError};
 use crate::rules::{self, Mailbox};
@@ -28,35 +29,38 @@ impl Database {
         let (key, id) = (run.as_str().as_bytes(), command.id.as_bytes());
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
-        let ask = async |template: &str, params: &[Param<'_>]| -> Result<Vec<Row>, StoreError> {
-            transaction.query_typed(&self.sql(template), params).await.map_err(failed)
-        };
         // Every run has a lease; what the next statement sees cannot change any more.
-        ask("SELECT 1 FROM @leases WHERE run_id = $1 FOR UPDATE", &[(&key, Type::BYTEA)]).await?;
-        let rows = ask(
-            "SELECT r.terminal IS NOT NULL, EXISTS (SELECT 1 FROM @commands WHERE run_id = $1 AND id = $2),
+        transaction.query("SELECT 1 FROM @leases WHERE run_id = $1 FOR UPDATE", &[(&key, Type::BYTEA)]).await?;
+        let rows = transaction
+            .query(
+                "SELECT r.terminal IS NOT NULL, EXISTS (SELECT 1 FROM @commands WHERE run_id = $1 AND id = $2),
                     (SELECT count(*) FROM @commands WHERE run_id = $1)
              FROM @runs r WHERE r.run_id = $1",
-            &[(&key, Type::BYTEA), (&id, Type::BYTEA)],
-        )
-        .await?;
+                &[(&key, Type::BYTEA), (&id, Type::BYTEA)],
+            )
+            .await?;
         let Some(row) = rows.first() else { return Err(CommandError::NoRun { run: run.clone() }) };
-        let pending = row.get::<_, i64>(2).cast_unsigned();
-        if !(Mailbox { has_ended: row.get(0), is_known: row.get(1), pending }).admit(run)? {
+        let mailbox = |row: &Row| {
+            let pending = row.try_get::<_, i64>(2)?.cast_unsigned();
+            Ok(Mailbox { has_ended: row.try_get(0)?, is_known: row.try_get(1)?, pending })
+        };
+        if !mailbox(row).map_err(failed)?.admit(run)? {
             return Ok(None);
         }
         let body = &command.body[..];
-        let rows = ask(
-            "INSERT INTO @commands (run_id, id, body) VALUES ($1, $2, $3) RETURNING pos",
-            &[(&key, Type::BYTEA), (&id, Type::BYTEA), (&body, Type::BYTEA)],
-        )
-        .await?;
-        let position = rows.first().map_or(0, |row| row.get::<_, i64>(0).cast_unsigned());
+        let rows = transaction
+            .query(
+                "INSERT INTO @commands (run_id, id, body) VALUES ($1, $2, $3) RETURNING pos",
+                &[(&key, Type::BYTEA), (&id, Type::BYTEA), (&body, Type::BYTEA)],
+            )
+            .await?;
+        let position = rows.first().map(|row| row.try_get::<_, i64>(0)).transpose().map_err(failed)?;
+        let position = position.unwrap_or_default().cast_unsigned();
         if let Some((channel, payload)) = announce(position) {
             // Sent by the server once this is committed.
-            ask("SELECT pg_notify($1, $2)", &[(&channel, Type::TEXT), (&payload, Type::TEXT)]).await?;
+            transaction.query("SELECT pg_notify($1, $2)", &[(&channel, Type::TEXT), (&payload, Type::TEXT)]).await?;
         }
-        transaction.commit().await.map_err(failed)?;
+        transaction.commit().await?;
         Ok(Some(position))
     }
 
@@ -64,11 +68,11 @@ impl Database {
         let key = run.as_str().as_bytes();
         let sql = "SELECT id, body FROM @commands WHERE run_id = $1 ORDER BY pos";
         let rows = self.query(sql, &[(&key, Type::BYTEA)]).await?;
-        let read = |row: &Row| Command {
-            id: String::from_utf8_lossy(row.get(0)).into_owned(),
-            body: row.get::<_, Vec<u8>>(1).into(),
+        let read = |row: &Row| {
+            let id = String::from_utf8_lossy(row.try_get(0)?).into_owned();
+            Ok(Command { id, body: row.try_get::<_, Vec<u8>>(1)?.into() })
         };
-        Ok(rows.iter().map(read).collect())
+        rows.iter().map(read).collect::<Result<_, _>>().map_err(failed)
     }
 
     pub(super) async fn withdraw_command(&self, run: &RunId, id: &str) -> Result<bool, StoreError> {
@@ -108,7 +112,7 @@ impl<'a> Named<'a> {
                    JOIN unnest($1::bytea[], $2::bytea[]) AS q (run_id, id) ON c.run_id = q.run_id AND c.id = q.id
                    FOR UPDATE OF c";
         let rows = self.run(sql, client, db).await?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+        rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
     }
 
     /// Removes them.

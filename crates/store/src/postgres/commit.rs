@@ -10,7 +10,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_postgres::{Client, Error};
 
 use super::append::{self, GroupError, KnownRuns, Outcomes, Request, Restored};
-use super::database::{Database, is_lost};
+use super::database::Database;
+use super::failure::{is_locked_out, is_lost};
+use super::locks::LockedOut;
 use super::wake::Wake;
 use crate::error::{AppendError, Source, StoreError};
 use crate::run::Head;
@@ -172,12 +174,19 @@ impl Committer {
         let failure = loop {
             let failure = match self.attempt(requests, doubtful).await {
                 Ok(outcomes) => return outcomes,
-                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) if at_once > 0 => {
+                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Stuck | GroupError::Collided)
+                    if at_once > 0 =>
+                {
                     at_once -= 1;
                     continue;
                 }
-                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Collided) => Failure::Contended,
+                Err(GroupError::OutOfOrder | GroupError::Outdated | GroupError::Stuck | GroupError::Collided) => {
+                    Failure::Contended
+                }
                 Err(GroupError::Restored(err)) => break Failure::Restored(err),
+                Err(GroupError::Refused(err)) if is_locked_out(&err) => {
+                    break Failure::LockedOut(self.db.locked_out(err).await);
+                }
                 Err(GroupError::Refused(err)) => break Failure::Server(err),
                 Err(GroupError::Lost(err)) => Failure::Server(err),
                 Err(GroupError::Unconfirmed(err)) => {
@@ -194,8 +203,19 @@ impl Committer {
         }
         // One of them is at fault. Each on its own, none pays for another.
         let mut outcomes = Vec::with_capacity(requests.len());
-        for request in requests {
-            outcomes.extend(Box::pin(self.outcomes(std::slice::from_ref(request), doubtful)).await);
+        let mut unavailable = 0;
+        for (index, request) in requests.iter().enumerate() {
+            // Not only these few: whoever holds them up, or whatever is away, is in the way of all.
+            if unavailable > 1 {
+                outcomes.extend(give_up(&requests[index..], doubtful, failure));
+                break;
+            }
+            let outcome = Box::pin(self.outcomes(std::slice::from_ref(request), doubtful)).await;
+            let is_unavailable = |outcome: &Result<_, AppendError>| {
+                matches!(outcome, Err(AppendError::Unavailable { .. } | AppendError::OutcomeUnknown { .. }))
+            };
+            unavailable += outcome.iter().filter(|outcome| is_unavailable(outcome)).count();
+            outcomes.extend(outcome);
         }
         outcomes
     }
@@ -207,7 +227,12 @@ impl Committer {
         };
         let stored = append::store(&client, &self.db, requests, &mut self.known, doubtful).await;
         // A connection whose transaction cannot be ended is not used again.
-        if stored.is_ok() || client.batch_execute("ROLLBACK").await.is_ok() {
+        let is_usable = match &stored {
+            Ok(_) => true,
+            Err(GroupError::Stuck) => false,
+            Err(_) => client.batch_execute("ROLLBACK").await.is_ok(),
+        };
+        if is_usable {
             self.client = Some(client);
         }
         stored
@@ -221,6 +246,8 @@ enum Failure {
     Server(Error),
     #[error(transparent)]
     Restored(Restored),
+    #[error(transparent)]
+    LockedOut(LockedOut),
     #[error("other transactions were in the way each time; try again when there are fewer")]
     Contended,
 }
@@ -230,7 +257,16 @@ impl Failure {
     fn concerns_all(&self) -> bool {
         match self {
             Self::Server(err) => is_lost(err),
-            Self::Restored(_) | Self::Contended => false,
+            Self::Restored(_) | Self::LockedOut(_) | Self::Contended => false,
+        }
+    }
+
+    /// Whether the same may work later.
+    fn passes(&self) -> bool {
+        match self {
+            Self::Server(err) => is_lost(err),
+            Self::Restored(_) => false,
+            Self::LockedOut(_) | Self::Contended => true,
         }
     }
 }
@@ -239,7 +275,13 @@ fn give_up(requests: &[Request], doubtful: bool, failure: Failure) -> Outcomes {
     let cause: Arc<Failure> = Arc::new(failure);
     let outcome = |request: &Request| {
         let (run, source): (_, Source) = (request.run().clone(), Arc::clone(&cause).into());
-        Err(if doubtful { AppendError::OutcomeUnknown { run, source } } else { AppendError::Failed { run, source } })
+        Err(if doubtful {
+            AppendError::OutcomeUnknown { run, source }
+        } else if cause.passes() {
+            AppendError::Unavailable { run, source }
+        } else {
+            AppendError::Failed { run, source }
+        })
     };
     requests.iter().map(outcome).collect()
 }

@@ -3,12 +3,12 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Transaction};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use tokio::time::{Instant, sleep};
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config, Error, IsolationLevel, NoTls, Row};
+use tokio_postgres::{Client, Config, Error, NoTls, Row};
 
+use super::failure::{backend, is_cancelled, is_lost};
 use super::options::{PostgresOptions, Target};
 use crate::error::{OpenError, StoreError};
 
@@ -24,18 +24,43 @@ pub(super) struct Database {
     pub(super) schema: String,
     pub(super) location: String,
     pub(super) patience: Patience,
+    /// How long others may hold a lock that we need.
+    pub(super) lock_wait: Duration,
     config: Config,
     prefix: String,
     pool: Pool,
-    /// How transactions begin; known once the server was asked.
-    begin: OnceLock<&'static str>,
-    /// Whether a statement by itself is not such a transaction; known then too.
+    begin: Begin,
+    /// Whether commits are durable only if we say so; known once the server was asked.
+    is_asynchronous: OnceLock<bool>,
+    /// Whether a statement by itself is not a transaction as ours are; known then too.
     needs_begin: OnceLock<bool>,
 }
 
-/// Each statement sees what was committed before it, whatever the server's default is.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
-const BEGIN_SYNCHRONOUS: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL synchronous_commit = on";
+/// How transactions begin. What a session says once, a pooler may forget: each says for itself what it needs.
+struct Begin {
+    settings: String,
+    settings_synchronous: String,
+    write: String,
+    write_synchronous: String,
+    read: String,
+}
+
+impl Begin {
+    fn new(lock_wait: Duration) -> Self {
+        // Each statement sees what was committed before it, whatever the server's default is.
+        const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+        // 0 would mean without end.
+        let settings = format!("SET LOCAL lock_timeout = {}", lock_wait.as_millis().max(1));
+        let settings_synchronous = format!("{settings}; SET LOCAL synchronous_commit = on");
+        Self {
+            write: format!("{BEGIN} READ WRITE; {settings}"),
+            write_synchronous: format!("{BEGIN} READ WRITE; {settings_synchronous}"),
+            read: format!("{BEGIN} READ ONLY; {settings}"),
+            settings,
+            settings_synchronous,
+        }
+    }
+}
 
 impl Database {
     pub(super) fn new(target: Target, options: &PostgresOptions) -> Result<Self, OpenError> {
@@ -50,17 +75,28 @@ impl Database {
             schema,
             location,
             patience: Patience { total: options.patience, pause: RETRY_PAUSE },
+            lock_wait: options.lock_wait,
             config,
             prefix,
             pool,
-            begin: OnceLock::new(),
+            begin: Begin::new(options.lock_wait),
+            is_asynchronous: OnceLock::new(),
             needs_begin: OnceLock::new(),
         })
     }
 
     /// What begins a transaction whose commit is durable.
-    pub(super) fn begin(&self) -> &'static str {
-        self.begin.get().copied().unwrap_or(BEGIN_SYNCHRONOUS)
+    pub(super) fn begin(&self) -> &str {
+        if self.is_asynchronous() { &self.begin.write_synchronous } else { &self.begin.write }
+    }
+
+    /// The same without the beginning, for one that is begun.
+    pub(super) fn settings(&self) -> &str {
+        if self.is_asynchronous() { &self.begin.settings_synchronous } else { &self.begin.settings }
+    }
+
+    fn is_asynchronous(&self) -> bool {
+        self.is_asynchronous.get().copied().unwrap_or(true)
     }
 
     /// Whether a single statement needs a transaction around it to be durable when it returns.
@@ -68,16 +104,15 @@ impl Database {
         self.needs_begin.get().copied().unwrap_or(true)
     }
 
-    /// Asks the server how durable a commit is by default. Where it is not, every transaction says
-    /// so itself: what a session says once, a pooler may forget.
+    /// Asks the server how durable a commit is by default. Where it is not, every transaction says so itself.
     pub(super) async fn learn_durability(&self, client: &Client) -> Result<(), Error> {
         let settings = "SELECT current_setting('synchronous_commit'), current_setting('default_transaction_isolation'),
                                current_setting('default_transaction_read_only')";
         let row = client.query_typed_one(settings, &[]).await?;
-        let begin = if row.get::<_, &str>(0) == "off" { BEGIN_SYNCHRONOUS } else { BEGIN };
-        let is_usual = row.get::<_, &str>(1) == "read committed" && row.get::<_, &str>(2) == "off";
-        self.begin.get_or_init(|| begin);
-        self.needs_begin.get_or_init(|| begin == BEGIN_SYNCHRONOUS || !is_usual);
+        let is_asynchronous = row.try_get::<_, &str>(0)? == "off";
+        let is_usual = row.try_get::<_, &str>(1)? == "read committed" && row.try_get::<_, &str>(2)? == "off";
+        self.is_asynchronous.get_or_init(|| is_asynchronous);
+        self.needs_begin.get_or_init(|| is_asynchronous || !is_usual);
         Ok(())
     }
 
@@ -109,8 +144,9 @@ impl Database {
             match self.pool.get().await {
                 Ok(client) => return Ok(client),
                 Err(PoolError::Backend(err)) if is_lost(&err) && patience.pause().await => {}
+                Err(PoolError::Backend(err)) => return Err(self.failed(err).await),
                 Err(PoolError::Closed) => return Err(StoreError::Closed),
-                Err(err) => return Err(StoreError::Backend { backend: "postgres", source: err.into() }),
+                Err(err) => return Err(backend(err)),
             }
         }
     }
@@ -120,18 +156,54 @@ impl Database {
         let sql = self.sql(template);
         let mut patience = self.patience.start();
         loop {
-            match self.client().await?.query_typed(&sql, params).await {
+            let err = match self.ask(self.client().await?, &sql, params).await {
                 Ok(rows) => return Ok(rows),
-                Err(err) if is_lost(&err) && patience.pause().await => {}
-                Err(err) => return Err(failed(err)),
+                Err(err) => err,
+            };
+            if !is_lost(&err) || !patience.pause().await {
+                return Err(self.failed(err).await);
             }
         }
+    }
+
+    /// Asks without a transaction around it, which is cheap. Only if that takes long it is asked again in one, where
+    /// the server tells whether others hold a lock on what is read.
+    async fn ask(&self, client: Object, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
+        match self.unless_stuck(&client, client.query_typed(sql, params)).await {
+            Err(err) if is_cancelled(&err) => {
+                // Ours may still be under way, and must not meet the next statement.
+                drop(Object::take(client));
+                self.run_in(&self.begin.read, &self.connect().await?, sql, params).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Waits for the end of a statement that has no transaction around it, and cancels it if it takes so long that
+    /// others may hold a lock which it needs.
+    pub(super) async fn unless_stuck<T>(
+        &self,
+        client: &Client,
+        statement: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut statement = std::pin::pin!(statement);
+        tokio::select! {
+            biased;
+            ended = &mut statement => return ended,
+            () = sleep(self.lock_wait) => {}
+        }
+        // One that cannot be cancelled is waited for.
+        drop(client.cancel_token().cancel_query(NoTls).await);
+        statement.await
     }
 
     /// Runs one statement that changes something: it is sent once, and durable when this returns.
     pub(super) async fn execute(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
         let client = self.client().await?;
-        self.execute_on(&client, &self.sql(template), params).await.map_err(failed)
+        match self.run_in(self.begin(), &client, &self.sql(template), params).await {
+            Ok(rows) => Ok(rows),
+            Err(err) => Err(self.failed(err).await),
+        }
     }
 
     /// The same for a statement that may be done twice: it is sent again when the connection breaks.
@@ -140,46 +212,21 @@ impl Database {
         let mut patience = self.patience.start();
         loop {
             let client = self.client().await?;
-            match self.execute_on(&client, &sql, params).await {
+            let err = match self.run_in(self.begin(), &client, &sql, params).await {
                 Ok(rows) => return Ok(rows),
-                Err(err) if is_lost(&err) && patience.pause().await => {}
-                Err(err) => return Err(failed(err)),
+                Err(err) => err,
+            };
+            if !is_lost(&err) || !patience.pause().await {
+                return Err(self.failed(err).await);
             }
         }
     }
 
-    async fn execute_on(&self, client: &Client, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
+    async fn run_in(&self, begin: &str, client: &Client, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
         // Sent at once: a caller that goes away leaves no transaction open.
-        let (begun, rows, done) = tokio::join!(
-            client.batch_execute(self.begin()),
-            client.query_typed(sql, params),
-            client.batch_execute("COMMIT"),
-        );
+        let (begun, rows, done) =
+            tokio::join!(client.batch_execute(begin), client.query_typed(sql, params), client.batch_execute("COMMIT"));
         begun.and(rows).and_then(|rows| done.map(|()| rows))
-    }
-
-    /// Begins a transaction on a shared connection; it is rolled back unless committed.
-    pub(super) async fn transaction<'a>(&self, client: &'a mut Object) -> Result<Transaction<'a>, StoreError> {
-        self.begin_on(client).await.map_err(failed)
-    }
-
-    /// The same, with the driver's word for what went wrong.
-    pub(super) async fn begin_on<'a>(&self, client: &'a mut Object) -> Result<Transaction<'a>, Error> {
-        let level = IsolationLevel::ReadCommitted;
-        let transaction = client.build_transaction().isolation_level(level).read_only(false).start().await?;
-        if self.begin() == BEGIN_SYNCHRONOUS {
-            transaction.batch_execute("SET LOCAL synchronous_commit = on").await?;
-        }
-        Ok(transaction)
-    }
-
-    /// Frees the space of rows that are gone; `FULL` also writes the rest of the table anew.
-    pub(super) async fn vacuum(&self, how: &str, tables: &[&str]) -> Result<(), StoreError> {
-        let client = self.client().await?;
-        for table in tables {
-            client.batch_execute(&self.sql(&format!("VACUUM {how} @{table}"))).await.map_err(failed)?;
-        }
-        Ok(())
     }
 
     pub(super) fn close(&self) {
@@ -214,25 +261,6 @@ impl Waiting {
         }
         sleep(self.pause).await;
         true
-    }
-}
-
-/// A store error for what the driver says.
-pub(super) fn failed(err: Error) -> StoreError {
-    StoreError::Backend { backend: "postgres", source: err.into() }
-}
-
-/// Whether the connection is gone or could not be made, as opposed to a statement that was refused.
-pub(super) fn is_lost(err: &Error) -> bool {
-    if let Some(code) = err.code() {
-        let gone = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
-        return gone.contains(code) || code.code().starts_with("08");
-    }
-    let io = std::error::Error::source(err).and_then(|source| source.downcast_ref::<std::io::Error>());
-    match io {
-        // What could not be encoded or decoded is no better on another connection.
-        Some(io) => !matches!(io.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData),
-        None => err.is_closed(),
     }
 }
 

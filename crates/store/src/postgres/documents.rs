@@ -11,13 +11,15 @@ use std::convert::Infallible;
 use std::fmt::Write as _;
 
 use deadpool_postgres::Object;
+use futures_util::FutureExt as _;
 use r1_event::UnixNanos;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Error, Row};
 
 use self::rows::{Touched, Writes};
-use super::database::{Database, Param, failed, is_lost};
+use super::database::{Database, Param};
+use super::failure::{failed, is_lost};
 use super::leases::NOW;
 use crate::document::{Document, DocumentChange, DocumentQuery, Effect};
 use crate::error::StoreError;
@@ -37,7 +39,7 @@ impl Database {
         );
         let (collection, key) = (collection.as_bytes(), key.as_bytes());
         let rows = self.query(&sql, &[(&collection, Type::BYTEA), (&key, Type::BYTEA)]).await?;
-        Ok(rows.first().map(read))
+        rows.first().map(read).transpose().map_err(failed)
     }
 
     pub(super) async fn documents(&self, collection: &str, query: &DocumentQuery) -> Result<Vec<Document>, StoreError> {
@@ -78,7 +80,7 @@ impl Database {
             "SELECT {COLUMNS} FROM {tables} {FACETS} WHERE {conditions}
              ORDER BY {listed}.rank DESC, {listed}.key DESC LIMIT $2"
         );
-        Ok(self.query(&sql, &params).await?.iter().map(read).collect())
+        self.query(&sql, &params).await?.iter().map(read).collect::<Result<_, _>>().map_err(failed)
     }
 
     pub(super) async fn change_documents(&self, changes: &[DocumentChange]) -> Result<bool, StoreError> {
@@ -86,7 +88,11 @@ impl Database {
         let mut patience = self.patience.start();
         loop {
             let client = self.client().await?;
-            let err = match self.try_change(&client, changes).await {
+            let abandoned = RollBack(&client);
+            let made = self.try_change(&client, changes).await;
+            // It has come to its end, one way or another.
+            std::mem::forget(abandoned);
+            let err = match made {
                 Ok(made) => return Ok(made),
                 Err(ChangeError::Collided) => {
                     end(client).await;
@@ -95,11 +101,11 @@ impl Database {
                 Err(ChangeError::Lost(err)) => err,
                 Err(ChangeError::Failed(err)) => {
                     end(client).await;
-                    return Err(failed(err));
+                    return Err(self.failed(err).await);
                 }
             };
             if !patience.pause().await {
-                return Err(failed(err));
+                return Err(self.failed(err).await);
             }
         }
     }
@@ -164,17 +170,28 @@ async fn end(client: Object) {
     }
 }
 
-fn read(row: &Row) -> Document {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let texts = |column| row.get::<_, Option<Vec<&[u8]>>>(column).unwrap_or_default().into_iter().map(text);
-    Document {
-        key: text(row.get(0)),
-        rank: row.get::<_, i64>(1).cast_unsigned() ^ 1 << 63,
-        facets: texts(5).zip(texts(6)).collect(),
-        body: row.get::<_, Vec<u8>>(4).into(),
-        expires_at: row.get::<_, Option<i64>>(3).map(UnixNanos),
-        revision: row.get::<_, i64>(2).cast_unsigned(),
+/// Ends a transaction whose owner goes away in the midst of it: the next one to use the connection must not find it
+/// open, nor anyone its locks.
+struct RollBack<'a>(&'a Client);
+
+impl Drop for RollBack<'_> {
+    fn drop(&mut self) {
+        // Sent now; nobody waits for the answer.
+        drop(self.0.batch_execute("ROLLBACK").now_or_never());
     }
+}
+
+fn read(row: &Row) -> Result<Document, Error> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let texts = |column| row.try_get::<_, Option<Vec<&[u8]>>>(column).map(Option::unwrap_or_default);
+    Ok(Document {
+        key: text(row.try_get(0)?),
+        rank: row.try_get::<_, i64>(1)?.cast_unsigned() ^ 1 << 63,
+        facets: texts(5)?.into_iter().map(text).zip(texts(6)?.into_iter().map(text)).collect(),
+        body: row.try_get::<_, Vec<u8>>(4)?.into(),
+        expires_at: row.try_get::<_, Option<i64>>(3)?.map(UnixNanos),
+        revision: row.try_get::<_, i64>(2)?.cast_unsigned(),
+    })
 }
 
 /// A rank as the server keeps it: all of them, in the same order.

@@ -7,6 +7,7 @@ use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
 use super::database::{Database, quote};
+use super::failure::unreachable;
 use crate::error::OpenError;
 
 /// One step per layout version, in order, never changed once released: step `n` makes layout `n + 1`.
@@ -187,8 +188,7 @@ pub(super) const TABLES: &[&str] = &[
 
 /// Makes the tables, if that is wanted, or brings them up to date; leaves a newer layout as it is.
 pub(super) async fn prepare(client: &Client, db: &Database, create: bool) -> Result<(), OpenError> {
-    let failed =
-        |err: tokio_postgres::Error| OpenError::Unavailable { location: db.location.clone(), source: err.into() };
+    let failed = |err| unreachable(&db.location, err);
     match found(client, db).await? {
         Some(CURRENT) => return Ok(()),
         None if !create => return Err(OpenError::Missing { location: db.location.clone() }),
@@ -198,6 +198,7 @@ pub(super) async fn prepare(client: &Client, db: &Database, create: bool) -> Res
     client.batch_execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await.map_err(failed)?;
     let key = i64::from_be_bytes(std::array::from_fn(|i| blake3::hash(db.schema.as_bytes()).as_bytes()[i]));
     client.execute_typed("SELECT pg_advisory_xact_lock($1)", &[(&key, Type::INT8)]).await.map_err(failed)?;
+    client.batch_execute(db.settings()).await.map_err(failed)?;
     let done = match found(client, db).await {
         Ok(version) => migrate(client, db, version).await.map_err(failed),
         Err(err) => Err(err),
@@ -224,7 +225,7 @@ async fn migrate(client: &Client, db: &Database, found: Option<u32>) -> Result<(
 /// The layout that is there; `None` if there is none yet.
 async fn found(client: &Client, db: &Database) -> Result<Option<u32>, OpenError> {
     let location = || db.location.clone();
-    let failed = |err: tokio_postgres::Error| OpenError::Unavailable { location: location(), source: err.into() };
+    let failed = |err| unreachable(&db.location, err);
     let tables = client
         .query_typed(
             "SELECT c.relname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -233,7 +234,7 @@ async fn found(client: &Client, db: &Database) -> Result<Option<u32>, OpenError>
         )
         .await
         .map_err(failed)?;
-    let names: Vec<String> = tables.iter().map(|row| row.get(0)).collect();
+    let names = tables.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>().map_err(failed)?;
     if names.is_empty() {
         return Ok(None);
     }
@@ -241,7 +242,8 @@ async fn found(client: &Client, db: &Database) -> Result<Option<u32>, OpenError>
     if !names.iter().any(|name| name == "layout") {
         return Err(foreign(format!("its schema has a table `{}` of another program", names[0])));
     }
-    let rows = client.query_typed(&db.sql("SELECT version FROM @layout"), &[]).await.map_err(failed)?;
+    let sql = db.sql("SELECT version FROM @layout");
+    let rows = db.unless_stuck(client, client.query_typed(&sql, &[])).await.map_err(failed)?;
     let version = match rows.as_slice() {
         [row] => row.try_get::<_, i32>(0).ok().and_then(|version| u32::try_from(version).ok()),
         _ => None,

@@ -11,8 +11,10 @@ use r1_event::{RunId, UnixNanos};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
-use super::database::{Database, Param, failed, is_lost};
+use super::database::{Database, Param};
+use super::failure::{failed, is_lost};
 use super::read::{SUMMARY, read_summary};
+use super::transaction::Transaction;
 use crate::error::{LeaseError, StoreError};
 use crate::lease::{Acquired, FencingToken, Lease};
 use crate::run::{OpenRun, RunPosition};
@@ -37,7 +39,7 @@ impl Database {
                 Err(err) => err,
             };
             if !is_lost(&err) || !patience.pause().await {
-                return Err(failed(err).into());
+                return Err(self.failed(err).await.into());
             }
         }
     }
@@ -51,7 +53,7 @@ impl Database {
     ) -> Result<Result<Option<Acquired>, Error>, StoreError> {
         let (key, owner, ttl) = (run.as_str().as_bytes(), owner.as_bytes(), nanos(ttl));
         // A row that came into being after the first part looked is left to the next try.
-        let sql = self.sql(&format!(
+        let sql = format!(
             "WITH old AS MATERIALIZED (SELECT owner, token, until FROM @leases WHERE run_id = $1 FOR UPDATE)
              INSERT INTO @leases AS l (run_id, owner, token, until)
              SELECT $1, $2, 1, {NOW} + $3 FROM (SELECT count(*) FROM old) AS looked
@@ -59,17 +61,15 @@ impl Database {
              WHERE (l.until <= {NOW} OR l.owner = $2) AND EXISTS (SELECT 1 FROM old)
              RETURNING l.owner, l.token, l.until,
                        (SELECT owner FROM old), (SELECT token FROM old), (SELECT until FROM old)"
-        ));
+        );
         let params: [Param<'_>; 3] = [(&key, Type::BYTEA), (&owner, Type::BYTEA), (&ttl, Type::INT8)];
         let mut client = self.client().await?;
         let taken = async {
-            let transaction = self.begin_on(&mut client).await?;
-            let rows = transaction.query_typed(&sql, &params).await?;
-            let acquired = rows.first().map(|row| Acquired {
-                lease: read_lease(run, row, 0),
-                previous: row.get::<_, Option<i64>>(4).and_then(|_| read_lease(run, row, 3).unless_given_back()),
-            });
-            Ok((acquired, transaction.commit().await))
+            let transaction = Transaction::begin(self, &mut client).await?;
+            let rows = transaction.try_query(&sql, &params).await?;
+            let read = |row| Ok(Acquired { lease: read_lease(run, row, 0)?, previous: standing_lease(run, row, 3)? });
+            let acquired = rows.first().map(read).transpose()?;
+            Ok((acquired, transaction.try_commit().await))
         };
         match taken.await {
             Ok((acquired, Ok(()))) => Ok(Ok(acquired)),
@@ -85,7 +85,8 @@ impl Database {
     async fn holder(&self, run: &RunId) -> Result<Option<String>, StoreError> {
         let key = run.as_str().as_bytes();
         let sql = format!("SELECT owner FROM @leases WHERE run_id = $1 AND until > {NOW}");
-        Ok(self.query(&sql, &[(&key, Type::BYTEA)]).await?.first().map(|row| owner_at(row, 0)))
+        let rows = self.query(&sql, &[(&key, Type::BYTEA)]).await?;
+        rows.first().map(|row| owner_at(row, 0)).transpose().map_err(failed)
     }
 
     pub(super) async fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease, LeaseError> {
@@ -113,15 +114,20 @@ impl Database {
                 &[(&keys, Type::BYTEA_ARRAY), (&tokens, Type::INT8_ARRAY), (&ttl, Type::INT8)],
             )
             .await?;
-        let renewed: HashMap<(&[u8], i64), &Row> = renewed.iter().map(|row| ((row.get(3), row.get(1)), row)).collect();
-        let mut current = HashMap::new();
+        let by_token = |row| Ok((Row::try_get(row, 3)?, Row::try_get(row, 1)?, row));
+        let found = |row| by_token(row).map(|(key, token, row)| ((key, token), row));
+        let renewed: HashMap<(&[u8], i64), &Row> =
+            renewed.iter().map(found).collect::<Result<_, _>>().map_err(failed)?;
+        let mut current = HashMap::<Vec<u8>, i64>::new();
         if leases.len() > renewed.len() {
             let sql = "SELECT run_id, token FROM @leases WHERE run_id = ANY ($1)";
             let rows = self.query(sql, &[(&keys, Type::BYTEA_ARRAY)]).await?;
-            current.extend(rows.iter().map(|row| (row.get::<_, Vec<u8>>(0), row.get::<_, i64>(1))));
+            for row in &rows {
+                current.insert(row.try_get(0).map_err(failed)?, row.try_get(1).map_err(failed)?);
+            }
         }
         let outcome = |((lease, key), token): ((&Lease, &[u8]), i64)| match renewed.get(&(key, token)) {
-            Some(row) => Ok(read_lease(&lease.run, row, 0)),
+            Some(row) => read_lease(&lease.run, row, 0).map_err(|err| failed(err).into()),
             None => {
                 let current = current.get(key).map_or(FencingToken::NONE, |token| FencingToken(token.cast_unsigned()));
                 Err(lost(lease, current))
@@ -142,17 +148,17 @@ impl Database {
         let key = run.as_str().as_bytes();
         let sql = "SELECT owner, token, until FROM @leases WHERE run_id = $1";
         let rows = self.query(sql, &[(&key, Type::BYTEA)]).await?;
-        Ok(rows.first().and_then(|row| read_lease(run, row, 0).unless_given_back()))
+        rows.first().map_or(Ok(None), |row| standing_lease(run, row, 0)).map_err(failed)
     }
 
     pub(super) async fn leases(&self, runs: &[RunId]) -> Result<Vec<Option<Lease>>, StoreError> {
         let keys: Vec<&[u8]> = runs.iter().map(|run| run.as_str().as_bytes()).collect();
         let sql = "SELECT owner, token, until, run_id FROM @leases WHERE run_id = ANY ($1)";
         let rows = self.query(sql, &[(&keys, Type::BYTEA_ARRAY)]).await?;
-        let found: HashMap<&[u8], &Row> = rows.iter().map(|row| (row.get(3), row)).collect();
-        let lease =
-            |(run, key): (&RunId, &[u8])| found.get(key).and_then(|row| read_lease(run, row, 0).unless_given_back());
-        Ok(runs.iter().zip(keys.iter().copied()).map(lease).collect())
+        let found = rows.iter().map(|row| Ok((row.try_get(3)?, row)));
+        let found: HashMap<&[u8], &Row> = found.collect::<Result<_, _>>().map_err(failed)?;
+        let lease = |(run, key): (&RunId, &[u8])| found.get(key).map_or(Ok(None), |row| standing_lease(run, row, 0));
+        runs.iter().zip(keys.iter().copied()).map(lease).collect::<Result<_, _>>().map_err(failed)
     }
 
     pub(super) async fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> Result<Vec<OpenRun>, StoreError> {
@@ -167,26 +173,34 @@ impl Database {
         let rows = self.query(&sql, &[(&after, Type::INT8), (&limit, Type::INT8)]).await?;
         let read = |row: &Row| {
             let summary = read_summary(row)?;
-            let lease =
-                row.get::<_, Option<i64>>(11).and_then(|_| read_lease(&summary.run_id, row, 10).unless_given_back());
-            Ok(OpenRun { position: RunPosition(row.get::<_, i64>(0).cast_unsigned()), summary, lease })
+            let lease = standing_lease(&summary.run_id, row, 10).map_err(failed)?;
+            let position = RunPosition(row.try_get::<_, i64>(0).map_err(failed)?.cast_unsigned());
+            Ok(OpenRun { position, summary, lease })
         };
         rows.iter().map(read).collect()
     }
 }
 
 /// The lease whose owner is in column `index`, with token and time behind it.
-fn read_lease(run: &RunId, row: &Row, index: usize) -> Lease {
-    Lease {
+fn read_lease(run: &RunId, row: &Row, index: usize) -> Result<Lease, Error> {
+    Ok(Lease {
         run: run.clone(),
-        owner: owner_at(row, index),
-        token: FencingToken(row.get::<_, i64>(index + 1).cast_unsigned()),
-        until: UnixNanos(row.get(index + 2)),
+        owner: owner_at(row, index)?,
+        token: FencingToken(row.try_get::<_, i64>(index + 1)?.cast_unsigned()),
+        until: UnixNanos(row.try_get(index + 2)?),
+    })
+}
+
+/// The same, if there is one and it was not given back.
+fn standing_lease(run: &RunId, row: &Row, index: usize) -> Result<Option<Lease>, Error> {
+    match row.try_get::<_, Option<i64>>(index + 1)? {
+        Some(_) => Ok(read_lease(run, row, index)?.unless_given_back()),
+        None => Ok(None),
     }
 }
 
-fn owner_at(row: &Row, index: usize) -> String {
-    String::from_utf8_lossy(row.get(index)).into_owned()
+fn owner_at(row: &Row, index: usize) -> Result<String, Error> {
+    row.try_get(index).map(|owner| String::from_utf8_lossy(owner).into_owned())
 }
 
 fn lost(lease: &Lease, current: FencingToken) -> LeaseError {

@@ -51,12 +51,12 @@ impl<'a> Notes<'a> {
              WHERE d.expires_at IS NULL OR d.expires_at > {NOW}
              ORDER BY d.collection, d.key FOR UPDATE OF d"
         );
-        let text = |row: &Row, column| String::from_utf8_lossy(row.get(column)).into_owned();
+        let text = |row: &Row, column| row.try_get(column).map(|text| String::from_utf8_lossy(text).into_owned());
         let read = |row: &Row| {
-            let found = Found { revision: row.get::<_, i64>(2).cast_unsigned(), says_so: row.get(3) };
-            ((text(row, 0), text(row, 1)), found)
+            let found = Found { revision: row.try_get::<_, i64>(2)?.cast_unsigned(), says_so: row.try_get(3)? };
+            Ok(((text(row, 0)?, text(row, 1)?), found))
         };
-        Ok(Noted(self.run(&sql, client, db).await?.iter().map(read).collect()))
+        self.run(&sql, client, db).await?.iter().map(read).collect::<Result<_, _>>().map(Noted)
     }
 
     /// Writes them.

@@ -22,6 +22,8 @@ pub struct PostgresOptions {
     pub committers: usize,
     /// How long to wait for a server that is not there (restarting, say) before giving an error.
     pub patience: Duration,
+    /// How long to wait for a lock that another session holds before giving an error.
+    pub lock_wait: Duration,
     /// How often to look for what other processes wrote, should notifications be lost. Costs one
     /// query, and only while someone waits.
     pub poll_interval: Duration,
@@ -40,6 +42,7 @@ impl Default for PostgresOptions {
             connections: 8,
             committers: 2,
             patience: Duration::from_secs(15),
+            lock_wait: Duration::from_secs(5),
             poll_interval: Duration::from_millis(500),
             notifications: true,
             passwords: Passwords::default(),

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use r1_event::{Chain, Digest, Kind, Record, RunId, Seq, UnixNanos, Version};
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Error, Row};
 
 use super::database::{Database, Param};
+use super::failure::{backend, failed};
 use crate::error::StoreError;
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::page::LogPage;
@@ -54,9 +55,10 @@ impl Database {
         let rows = self.query(&sql, &params).await?;
         let page = &rows[..rows.len().min(limit)];
         let next = page.last().filter(|_| rows.len() > limit);
+        let position = |row: &Row| row.try_get::<_, i64>(0).map(|id| RunPosition(id.cast_unsigned()));
         Ok(RunPage {
             runs: page.iter().map(read_summary).collect::<Result<_, _>>()?,
-            next: next.map(|row| RunPosition(row.get::<_, i64>(0).cast_unsigned())),
+            next: next.map(position).transpose().map_err(failed)?,
         })
     }
 
@@ -73,13 +75,14 @@ impl Database {
             )
             .await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let mut chain = match first.get::<_, Option<&[u8]>>(1) {
+        let mut chain = match first.try_get::<_, Option<&[u8]>>(1).map_err(failed)? {
             Some(snapshot) => Chain::from_snapshot(run.clone(), snapshot).map_err(|err| damaged(err.to_string()))?,
-            None => Chain::empty(run.clone(), version_of(first.get(0)).ok_or_else(|| no_version(run))?),
+            None => Chain::empty(run.clone(), version_at(first, 0).map_err(failed)?.ok_or_else(|| no_version(run))?),
         };
-        for row in rows.iter().filter(|row| row.get::<_, Option<&[u8]>>(2).is_some()) {
+        for row in &rows {
+            let Some(record) = record_at(row, 2).map_err(failed)? else { continue };
             let seq = chain.next_seq();
-            chain.follow(&record_at(row, 2)).map_err(|err| damaged(format!("event {seq}: {err}")))?;
+            chain.follow(&record).map_err(|err| damaged(format!("event {seq}: {err}")))?;
         }
         Ok(Some(chain))
     }
@@ -105,8 +108,9 @@ impl Database {
                 &[(&key, Type::BYTEA), (&from, Type::INT8), (&events, Type::INT8), (&bytes, Type::INT8)],
             )
             .await?;
-        let last = rows.last().and_then(|row| seq_at(row, 0));
-        Ok(LogPage::new(asked, rows.iter().map(|row| record_at(row, 1)).collect(), last))
+        let last = rows.last().map_or(Ok(None), |row| seq_at(row, 0)).map_err(failed)?;
+        let records = rows.iter().filter_map(|row| record_at(row, 1).transpose());
+        Ok(LogPage::new(asked, records.collect::<Result<_, _>>().map_err(failed)?, last))
     }
 
     /// A part of the feed as far as it is settled.
@@ -134,18 +138,14 @@ impl Database {
             )
             .await?;
         let mut page = FeedPage { items: Vec::with_capacity(rows.len()), next: after };
-        for row in rows.iter().filter(|row| row.get::<_, Option<i64>>(2).is_some()) {
-            let number = |column| row.get::<_, i64>(column).cast_unsigned();
-            page.next = FeedCursor { epoch: number(2), position: number(3) };
-            page.items.push(FeedItem { cursor: page.next, run: run_id_at(row, 4)?, record: record_at(row, 5) });
+        for row in &rows {
+            let Some(record) = record_at(row, 5).map_err(failed)? else { continue };
+            page.next = cursor_at(row, 2).map_err(failed)?;
+            page.items.push(FeedItem { cursor: page.next, run: run_id_at(row, 4)?, record });
         }
         let size: usize = page.items.iter().map(|item| item.record.size()).sum();
-        Ok(Settled {
-            below: rows.first().map_or(0, |row| row.get(0)),
-            newest: rows.first().and_then(|row| row.get(1)),
-            is_full: page.items.len() >= limit.events || size >= limit.bytes,
-            page,
-        })
+        let (below, newest) = rows.first().map_or(Ok((0, None)), bounds).map_err(failed)?;
+        Ok(Settled { below, newest, is_full: page.items.len() >= limit.events || size >= limit.bytes, page })
     }
 
     /// Where the feed ends as far as it is settled.
@@ -160,9 +160,8 @@ impl Database {
             )
             .await?;
         let Some(row) = rows.first() else { return Ok(End { settled: FeedCursor::START, below: 0, newest: None }) };
-        let number = |column| row.get::<_, Option<i64>>(column).unwrap_or_default().cast_unsigned();
-        let settled = FeedCursor { epoch: number(2), position: number(3) };
-        Ok(End { settled, below: row.get(0), newest: row.get(1) })
+        let (below, newest) = bounds(row).map_err(failed)?;
+        Ok(End { settled: cursor_at(row, 2).map_err(failed)?, below, newest })
     }
 }
 
@@ -199,14 +198,18 @@ fn page_size(limit: PageLimit) -> (i64, i64) {
 
 pub(super) fn read_summary(row: &Row) -> Result<RunSummary, StoreError> {
     let run_id = run_id_at(row, 1)?;
-    Ok(RunSummary {
-        version: version_of(row.get(2)).ok_or_else(|| no_version(&run_id))?,
-        head: head_of(row.get(3), seq_at(row, 6), row.get(8), row.get(9)),
-        started_at: UnixNanos(row.get(4)),
-        updated_at: UnixNanos(row.get(7)),
-        pruned_through: seq_at(row, 5),
-        run_id,
-    })
+    let version = version_at(row, 2).map_err(failed)?.ok_or_else(|| no_version(&run_id))?;
+    let read = || {
+        Ok(RunSummary {
+            version,
+            head: head_of(row.try_get(3)?, seq_at(row, 6)?, row.try_get(8)?, row.try_get(9)?),
+            started_at: UnixNanos(row.try_get(4)?),
+            updated_at: UnixNanos(row.try_get(7)?),
+            pruned_through: seq_at(row, 5)?,
+            run_id,
+        })
+    };
+    read().map_err(failed)
 }
 
 /// A head from a run's row and its last event.
@@ -218,17 +221,29 @@ pub(super) fn head_of(terminal: Option<i64>, last: Option<Seq>, header: Option<&
     }
 }
 
-pub(super) fn seq_at(row: &Row, column: usize) -> Option<Seq> {
-    row.get::<_, Option<i64>>(column).and_then(|seq| Seq::new(seq.cast_unsigned()))
+pub(super) fn seq_at(row: &Row, column: usize) -> Result<Option<Seq>, Error> {
+    Ok(row.try_get::<_, Option<i64>>(column)?.and_then(|seq| Seq::new(seq.cast_unsigned())))
 }
 
-pub(super) fn digest_at(row: &Row, column: usize) -> Option<Digest> {
-    row.get::<_, Option<&[u8]>>(column).and_then(Digest::from_slice)
+pub(super) fn digest_at(row: &Row, column: usize) -> Result<Option<Digest>, Error> {
+    Ok(row.try_get::<_, Option<&[u8]>>(column)?.and_then(Digest::from_slice))
 }
 
-/// The record in two neighbouring columns.
-pub(super) fn record_at(row: &Row, column: usize) -> Record {
-    record(row.get(column), row.get(column + 1))
+/// The record in two neighbouring columns; `None` where nothing was joined.
+pub(super) fn record_at(row: &Row, column: usize) -> Result<Option<Record>, Error> {
+    let Some(header) = row.try_get(column)? else { return Ok(None) };
+    Ok(Some(record(header, row.try_get(column + 1)?)))
+}
+
+/// The place in two neighbouring columns; the beginning where nothing was joined.
+fn cursor_at(row: &Row, column: usize) -> Result<FeedCursor, Error> {
+    let number = |column| Ok(row.try_get::<_, Option<i64>>(column)?.unwrap_or_default().cast_unsigned());
+    Ok(FeedCursor { epoch: number(column)?, position: number(column + 1)? })
+}
+
+/// How far the feed is settled, and the newest transaction, as the first two columns tell.
+fn bounds(row: &Row) -> Result<(i64, Option<i64>), Error> {
+    Ok((row.try_get(0)?, row.try_get(1)?))
 }
 
 fn record(header: &[u8], payload: Option<&[u8]>) -> Record {
@@ -236,14 +251,16 @@ fn record(header: &[u8], payload: Option<&[u8]>) -> Record {
 }
 
 pub(super) fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
-    let text = str::from_utf8(row.get(column)).ok().and_then(|text| text.parse().ok());
-    text.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "a stored run id is not UTF-8".into() })
+    let bytes = row.try_get(column).map_err(failed)?;
+    let text = str::from_utf8(bytes).ok().and_then(|text| text.parse().ok());
+    text.ok_or_else(|| backend("a stored run id is not UTF-8"))
 }
 
-pub(super) const fn version_of(number: i16) -> Option<Version> {
-    match number {
+/// A format that we know.
+pub(super) fn version_at(row: &Row, column: usize) -> Result<Option<Version>, Error> {
+    Ok(match row.try_get::<_, i16>(column)? {
         1 => Some(Version::V1),
         2 => Some(Version::V2),
         _ => None,
-    }
+    })
 }

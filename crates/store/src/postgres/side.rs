@@ -1,82 +1,65 @@
 //! What is kept beside a log: side records, erasures, prunes.
 //!
-//! **What erasing reaches.** The payload is set to null and the dead row vacuumed away. Where the table
-//! has up to [`REWRITE_BYTES`] it is also written anew, for PostgreSQL does not wipe free space inside a
-//! page; a larger one would be locked for too long, there `compact` does it when it suits.
-//!
-//! What PostgreSQL keeps for itself is out of a client's reach: the write-ahead log holds the row until
-//! its segments are recycled; archives, replicas and backups have histories of their own. A transaction
-//! elsewhere that began before the erasure keeps the dead row alive until it ends and the table is
-//! vacuumed again.
+//! An erasure sets the payload to null; its old row is cleared away after the commit (`sweep`).
 
-use deadpool_postgres::Transaction;
 use r1_event::side_record::{Erase, Prune};
 use r1_event::{RunId, Seq, SideRecord, Version};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::database::{Database, Param, failed};
-use super::read::{SUMMARY, no_version, read_summary, record_at, version_of};
+use super::database::{Database, Param};
+use super::failure::failed;
+use super::read::{SUMMARY, no_version, read_summary, record_at, version_at};
+use super::transaction::Transaction;
 use crate::error::StoreError;
 use crate::rules;
-
-/// A table of this size is written anew within seconds.
-const REWRITE_BYTES: i64 = 1 << 30;
+use crate::store::Traces;
 
 impl Database {
     pub(super) async fn side_records(&self, run: &RunId) -> Result<Vec<SideRecord>, StoreError> {
         let key = run.as_str().as_bytes();
         let sql = "SELECT s.record FROM @side_records s JOIN @runs r ON r.id = s.run WHERE r.run_id = $1 ORDER BY s.n";
         let rows = self.query(sql, &[(&key, Type::BYTEA)]).await?;
-        Ok(rows.iter().map(|row| SideRecord::restore(row.get(0))).collect())
+        let records = rows.iter().map(|row| row.try_get(0).map(SideRecord::restore));
+        records.collect::<Result<_, _>>().map_err(failed)
     }
 
     pub(super) async fn add_side_record(&self, run: &RunId, record: &SideRecord) -> Result<(), StoreError> {
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
-        let locked = LockedRun::lock(self, &transaction, run).await?;
+        let locked = LockedRun::lock(&transaction, run).await?;
         rules::check_side_record(run, record)?;
         locked.keep(record).await?;
-        transaction.commit().await.map_err(failed)
+        transaction.commit().await
     }
 
-    pub(super) async fn erase(&self, erasures: &[Erase]) -> Result<(), StoreError> {
-        let Some(run) = rules::erased_run(erasures)? else { return Ok(()) };
+    pub(super) async fn erase(&self, erasures: &[Erase]) -> Result<Traces, StoreError> {
+        let Some(run) = rules::erased_run(erasures)? else { return Ok(Traces::Gone) };
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
-        let locked = LockedRun::lock(self, &transaction, run).await?;
+        let locked = LockedRun::lock(&transaction, run).await?;
         rules::check_erasable(run, locked.version)?;
         for erase in erasures {
             locked.erase(erase).await?;
         }
-        transaction.commit().await.map_err(failed)?;
+        transaction.commit().await?;
         drop(client);
-        // What an event says may have been in a document that was computed from it.
-        for name in ["events", "documents"] {
-            let sql = "SELECT pg_total_relation_size($1::text::regclass) <= $2";
-            let table = self.sql(&format!("@{name}"));
-            let rows = self.query(sql, &[(&table, Type::TEXT), (&REWRITE_BYTES, Type::INT8)]).await?;
-            let is_small = rows.first().is_some_and(|row| row.get(0));
-            self.vacuum(if is_small { "FULL" } else { "" }, &[name]).await?;
-        }
-        // Or in a command first.
-        self.vacuum("FULL", &["commands"]).await
+        Ok(self.sweep_erased().await)
     }
 
     pub(super) async fn prune(&self, prune: &Prune) -> Result<(), StoreError> {
         let mut client = self.client().await?;
         let transaction = self.transaction(&mut client).await?;
-        let locked = LockedRun::lock(self, &transaction, &prune.run_id).await?;
+        let locked = LockedRun::lock(&transaction, &prune.run_id).await?;
         locked.prune(prune).await?;
-        transaction.commit().await.map_err(failed)?;
+        transaction.commit().await?;
         drop(client);
-        self.vacuum("", &["events", "blob_refs"]).await
+        self.vacuum(&["events", "blob_refs"]).await
     }
 }
 
 /// A run whose row is locked, so that what is kept beside its log changes one step at a time.
 struct LockedRun<'a> {
-    db: &'a Database,
     transaction: &'a Transaction<'a>,
     run: &'a RunId,
     id: i64,
@@ -84,21 +67,21 @@ struct LockedRun<'a> {
 }
 
 impl<'a> LockedRun<'a> {
-    async fn lock(db: &'a Database, transaction: &'a Transaction<'a>, run: &'a RunId) -> Result<Self, StoreError> {
+    async fn lock(transaction: &'a Transaction<'a>, run: &'a RunId) -> Result<Self, StoreError> {
         let key = run.as_str().as_bytes();
-        let sql = db.sql("SELECT id, version FROM @runs WHERE run_id = $1 FOR UPDATE");
-        let rows = transaction.query_typed(&sql, &[(&key, Type::BYTEA)]).await.map_err(failed)?;
+        let sql = "SELECT id, version FROM @runs WHERE run_id = $1 FOR UPDATE";
+        let rows = transaction.query(sql, &[(&key, Type::BYTEA)]).await?;
         let row = rows.first().ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
-        let version = version_of(row.get(1)).ok_or_else(|| no_version(run))?;
-        Ok(Self { db, transaction, run, id: row.get(0), version })
+        let version = version_at(row, 1).map_err(failed)?.ok_or_else(|| no_version(run))?;
+        Ok(Self { transaction, run, id: row.try_get(0).map_err(failed)?, version })
     }
 
     async fn query(&self, template: &str, params: &[Param<'_>]) -> Result<Vec<Row>, StoreError> {
-        self.transaction.query_typed(&self.db.sql(template), params).await.map_err(failed)
+        self.transaction.query(template, params).await
     }
 
     async fn execute(&self, template: &str, params: &[Param<'_>]) -> Result<u64, StoreError> {
-        self.transaction.execute_typed(&self.db.sql(template), params).await.map_err(failed)
+        self.transaction.execute(template, params).await
     }
 
     async fn keeps(&self, record: &SideRecord) -> Result<bool, StoreError> {
@@ -138,7 +121,8 @@ impl<'a> LockedRun<'a> {
         let params: [Param<'_>; 2] = [(&self.id, Type::INT8), (&through, Type::INT8)];
         let rows = self.query("SELECT header, payload FROM @events WHERE run = $1 AND seq = $2", &params).await?;
         let missing = || StoreError::NoEvent { run: self.run.clone(), seq: prune.through() };
-        rules::check_pruned_hash(prune, record_at(rows.first().ok_or_else(missing)?, 0).hash())?;
+        let last = rows.first().map_or(Ok(None), |row| record_at(row, 0)).map_err(failed)?;
+        rules::check_pruned_hash(prune, last.ok_or_else(missing)?.hash())?;
         self.execute("DELETE FROM @events WHERE run = $1 AND seq <= $2", &params).await?;
         self.execute("DELETE FROM @blob_refs WHERE run = $1 AND seq <= $2", &params).await?;
         self.execute("UPDATE @runs SET pruned_through = $2 WHERE id = $1", &params).await?;

@@ -19,6 +19,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Error, Notification};
 
 use super::database::{Database, Param, quote};
+use super::failure::failed;
 use super::options::PostgresOptions;
 use super::read::{run_id_at, seq_at};
 use crate::error::StoreError;
@@ -183,7 +184,7 @@ impl Wake {
         };
         let announce = async {
             let pid = client.query_typed_one("SELECT pg_backend_pid()", &[]).await?;
-            self.shared.own_process.store(pid.get(0), Ordering::Relaxed);
+            self.shared.own_process.store(pid.try_get(0)?, Ordering::Relaxed);
             let channel = channel(db);
             client.batch_execute(&format!("LISTEN {}", quote(&channel))).await?;
             self.shared.listening.store(true, Ordering::Relaxed);
@@ -247,8 +248,9 @@ impl Wake {
             .await?;
         seen.heads.retain(|run, _| watched.contains(run));
         for row in heads {
-            let run = usize::try_from(row.get::<_, i64>(0) - 1).ok().and_then(|n| watched.get(n));
-            if let (Some(run), Some(last)) = (run, seq_at(&row, 1))
+            let n = row.try_get::<_, i64>(0).map_err(failed)? - 1;
+            let run = usize::try_from(n).ok().and_then(|n| watched.get(n));
+            if let (Some(run), Some(last)) = (run, seq_at(&row, 1).map_err(failed)?)
                 && seen.heads.insert(run.clone(), last) != Some(last)
             {
                 self.shared.watches.publish(run, last.next());
@@ -256,7 +258,7 @@ impl Wake {
         }
         self.look_for_commands(db).await?;
         let feed = db.query("SELECT xid, pos FROM @events ORDER BY xid DESC, pos DESC LIMIT 1", &[]).await?;
-        let end = feed.first().map(|row| (row.get(0), row.get(1)));
+        let end = feed.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose().map_err(failed)?;
         if seen.feed != end {
             seen.feed = end;
             self.shared.watches.publish_feed();
@@ -267,7 +269,8 @@ impl Wake {
     /// Goes by what is pending, not by who waits: every holder of a run waits for commands all the time.
     async fn look_for_commands(&self, db: &Database) -> Result<(), StoreError> {
         for row in db.query("SELECT run_id, max(pos) FROM @commands GROUP BY run_id", &[]).await? {
-            self.shared.watches.publish_command(&run_id_at(&row, 0)?, row.get::<_, i64>(1).cast_unsigned());
+            let position = row.try_get::<_, i64>(1).map_err(failed)?.cast_unsigned();
+            self.shared.watches.publish_command(&run_id_at(&row, 0)?, position);
         }
         Ok(())
     }

@@ -71,6 +71,11 @@ impl Cluster {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 
+    /// The same as another role, in another database.
+    pub(crate) fn url_of(&self, role: &str, database: &str) -> String {
+        format!("postgres://{role}@127.0.0.1:{}/{database}", self.port)
+    }
+
     /// Where its files are.
     pub(crate) fn data(&self) -> PathBuf {
         self.dir.join("data")
@@ -82,6 +87,16 @@ impl Cluster {
         let restart = ["restart", "-w", "-m", "immediate", "-t", "60", "-D", path(&data), "-l", path(&log)];
         run(&mut tool("pg_ctl", &restart));
     }
+
+    /// Ends the server; its data stays.
+    pub(crate) fn stop(&self) {
+        run(&mut tool("pg_ctl", &["stop", "-w", "-m", "immediate", "-t", "60", "-D", path(&self.data())]));
+    }
+
+    /// Starts it again where it was.
+    pub(crate) fn start(&self) {
+        launch(&self.dir, self.port);
+    }
 }
 
 fn start(dir: &Path) {
@@ -91,15 +106,20 @@ fn start(dir: &Path) {
     } else {
         fs::create_dir(dir).unwrap();
     }
-    let (data, log) = (dir.join("data"), dir.join("log"));
+    let data = dir.join("data");
     run(&mut tool("initdb", &["-D", path(&data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "-N"]));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    launch(dir, port);
+    fs::write(port_file(dir), port.to_string()).unwrap();
+}
+
+fn launch(dir: &Path, port: u16) {
+    let (data, log) = (dir.join("data"), dir.join("log"));
     let options = format!(
         "-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories={} -c max_connections=300 -c fsync=on",
         path(dir)
     );
     run(&mut tool("pg_ctl", &["start", "-w", "-t", "60", "-D", path(&data), "-l", path(&log), "-o", &options]));
-    fs::write(port_file(dir), port.to_string()).unwrap();
 }
 
 /// The port of a cluster that answers.

@@ -47,8 +47,18 @@ impl Schema {
 
     /// A connection that knows nothing of stores; `@` in `sql` stands for the schema.
     pub(crate) async fn execute(&self, sql: &str) {
+        self.connect().await.batch_execute(&self.sql(sql)).await.unwrap();
+    }
+
+    /// A connection on which `sql` was done, for whatever it leaves open.
+    pub(crate) async fn hold(&self, sql: &str) -> tokio_postgres::Client {
         let client = self.connect().await;
-        client.batch_execute(&sql.replace('@', &format!("\"{}\".", self.name))).await.unwrap();
+        client.batch_execute(&self.sql(sql)).await.unwrap();
+        client
+    }
+
+    fn sql(&self, sql: &str) -> String {
+        sql.replace('@', &format!("\"{}\".", self.name))
     }
 
     pub(crate) async fn connect(&self) -> tokio_postgres::Client {
@@ -81,7 +91,8 @@ pub(crate) fn with_schema(server: &str, schema: &str) -> String {
 }
 
 pub(crate) fn options() -> PostgresOptions {
-    PostgresOptions { connections: 4, patience: Duration::from_secs(60), ..PostgresOptions::default() }
+    let (patience, lock_wait) = (Duration::from_secs(60), Duration::from_secs(60));
+    PostgresOptions { connections: 4, patience, lock_wait, ..PostgresOptions::default() }
 }
 
 impl Fixture for Schema {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use r1_event::Seq;
 use r1_store::conformance::sample::{Writer, batch, messages, run};
-use r1_store::{AppendError, OpenError, PostgresStore, RunFilter, SharedStore, Store as _};
+use r1_store::{AppendError, OpenError, PageLimit, PostgresStore, RunFilter, SharedStore, Store as _, StoreError};
 
 use crate::postgres::{Schema, options};
 
@@ -67,4 +68,26 @@ async fn a_table_that_was_altered_is_refused_by_name_until_it_is_as_it_was() {
     }
     schema.execute("ALTER TABLE @runs ADD remark text").await;
     assert_eq!(schema.open().await.list(RunFilter::default()).await.unwrap().runs.len(), 1);
+}
+
+#[tokio::test]
+async fn a_table_that_is_altered_under_an_open_store_gives_an_error() {
+    let schema = Schema::new();
+    let store: SharedStore = Arc::new(schema.open().await);
+    let mut writer = Writer::started(&store, &run(1)).await;
+    schema
+        .execute("ALTER TABLE @runs ALTER terminal TYPE text; ALTER TABLE @leases ALTER owner TYPE text USING ''")
+        .await;
+    let err = store.head(&run(1)).await.unwrap_err();
+    assert!(matches!(err, StoreError::Backend { .. }), "{err:?}");
+    let err = store.lease(&run(1)).await.unwrap_err();
+    assert!(matches!(err, StoreError::Backend { .. }), "{err:?}");
+    schema.execute("ALTER TABLE @events ALTER header TYPE text USING ''").await;
+    let err = store.read(&run(1), Seq::FIRST, PageLimit::default()).await.unwrap_err();
+    assert!(matches!(err, StoreError::Backend { .. }), "{err:?}");
+    // One that asks first, since it knows nothing of the run.
+    writer.store = store;
+    schema.execute("ALTER TABLE @leases ALTER token TYPE numeric").await;
+    let err = writer.append(batch(&writer.chain, messages(1))).await.unwrap_err();
+    assert!(!err.may_have_written(), "{err:?}");
 }

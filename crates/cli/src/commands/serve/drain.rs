@@ -7,6 +7,7 @@ use std::time::Duration;
 use r1_runtime::workers::Workers;
 use r1_server::listen::Bound;
 use r1_server::{App, Telemetry};
+use r1_store::StoreError;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -36,12 +37,8 @@ impl Open {
         let working = tokio::spawn(workers.run(stop.clone(), false));
         let indexing = {
             let (app, stop) = (app.clone(), stop.clone());
-            tokio::spawn(async move {
-                if let Err(err) = app.index().keep_up(stop).await {
-                    // Whoever asks for something brings the index up to date first, so nothing is missed.
-                    output::note(&format!("the index is no longer kept up in advance: {err}"));
-                }
-            })
+            let tell = |err: &StoreError| output::note(&format!("the index falls behind for a while: {err}"));
+            tokio::spawn(async move { app.index().keep_up(stop, tell).await })
         };
         let bridging = {
             let (app, stop) = (app.clone(), stop.clone());

@@ -139,12 +139,12 @@ async fn keeping_up_ends_when_it_is_told_to() {
     let stage = Stage::on(store.clone());
     let stop = CancellationToken::new();
     let (index, token) = (Index::new(store.clone()), stop.clone());
-    let keeping_up = tokio::spawn(async move { index.keep_up(token).await });
+    let keeping_up = tokio::spawn(async move { index.keep_up(token, |err| panic!("{err}")).await });
     let run = stage.play(stage.new_run(SCENARIO)).await;
     let kept = ("index.runs".to_owned(), run.to_string());
     while !documents::all(&store).await.get(&kept).is_some_and(|document| document.contains("completed")) {
         tokio::task::yield_now().await;
     }
     stop.cancel();
-    keeping_up.await.unwrap().unwrap();
+    keeping_up.await.unwrap();
 }

@@ -53,11 +53,12 @@ impl<'a> Touched<'a> {
         let params: [Param<'_>; 2] = [(collections, Type::BYTEA_ARRAY), (keys, Type::BYTEA_ARRAY)];
         let rows = client.query_typed(&sql, &params).await?;
         let read = |row: &Row| {
-            let index = usize::try_from(row.get::<_, i64>(0) - 1).ok()?;
-            let found = Found { revision: row.get::<_, i64>(1).cast_unsigned(), is_kept: row.get(2) };
-            Some(((*collections.get(index)?, *keys.get(index)?), found))
+            let found = Found { revision: row.try_get::<_, i64>(1)?.cast_unsigned(), is_kept: row.try_get(2)? };
+            let index = usize::try_from(row.try_get::<_, i64>(0)? - 1).unwrap_or(usize::MAX);
+            let place = collections.get(index).copied().zip(keys.get(index).copied());
+            Ok(place.map(|place| (place, found)))
         };
-        Ok(rows.iter().filter_map(read).collect())
+        rows.iter().filter_map(|row| read(row).transpose()).collect()
     }
 }
 

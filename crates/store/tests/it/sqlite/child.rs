@@ -154,6 +154,7 @@ async fn append_to(store: SharedStore, run: RunId, count: u64) {
 
 fn describe(err: &AppendError) -> &'static str {
     match err {
+        AppendError::Unavailable { .. } => "unavailable",
         AppendError::Failed { .. } => "failed",
         AppendError::OutcomeUnknown { .. } => "unknown",
         AppendError::Poisoned { .. } => "poisoned",

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use r1_event::side_record::{Erase, EventRef, Prune, RunContext, Trees};
 use r1_event::{Note, Payload, Version};
 use r1_store::conformance::sample::{Writer, batch, completed, follow, message, read_all, run, seq};
-use r1_store::{Command, Document, DocumentChange, Expect, PageLimit, SharedStore};
+use r1_store::{Command, Document, DocumentChange, Expect, PageLimit, SharedStore, Traces};
 
 use super::{SqliteFixture, open};
 
@@ -60,7 +60,7 @@ async fn erase(store: &SharedStore, run_number: u64, seqs: impl IntoIterator<Ite
         context: None,
         redaction: redaction.clone(),
     };
-    store.erase(seqs.into_iter().map(erasure).collect()).await.unwrap();
+    assert_eq!(store.erase(seqs.into_iter().map(erasure).collect()).await.unwrap(), Traces::Gone);
 }
 
 async fn prune(store: &SharedStore, run_number: u64, through: u64) {
@@ -192,7 +192,7 @@ async fn log_15_pruned_events_are_in_no_file_and_their_space_comes_back() {
     prune(&store, 1, 200).await;
     prune(&store, 2, 299).await;
     // SQLite may have moved events of the later runs while it deleted those of the first.
-    store.compact().await.unwrap();
+    assert_eq!(store.compact().await.unwrap(), Traces::Gone);
     assert_eq!(secrets_in(&folder), (1201..1300).chain(3002..3300).collect());
     let size = fs::metadata(fixture.path()).unwrap().len();
     assert!(size < 900_000, "{size} bytes for 400 events of 1 KB");
@@ -301,7 +301,7 @@ async fn log_15_what_documents_no_longer_say_is_in_no_file_after_an_erasure() {
         }
         let clear = DocumentChange::Clear { collection: "here".into() };
         assert!(store.change_documents(vec![clear]).await.unwrap());
-        store.compact().await.unwrap();
+        assert_eq!(store.compact().await.unwrap(), Traces::Gone);
         assert_eq!(secrets_in(&folder), BTreeSet::new(), "seed {seed}");
     }
 }
@@ -374,7 +374,7 @@ proptest! {
                 let trace: Vec<_> = found.intersection(&erased).filter(|n| !pruned.contains(n)).collect();
                 prop_assert!(trace.is_empty(), "erased and still there: {trace:?}");
             }
-            store.compact().await.unwrap();
+            assert_eq!(store.compact().await.unwrap(), Traces::Gone);
             let found = secrets_in(&folder);
             prop_assert!(found.is_disjoint(&erased) && found.is_disjoint(&pruned));
             for writer in &writers {
