@@ -10,10 +10,12 @@ use r1_runtime::control::go_on::GoOnError;
 use r1_runtime::control::operator::OperatorError;
 use r1_runtime::control::order::OrderError;
 use r1_runtime::control::patches::{ActError, PatchError};
+use r1_runtime::control::receipt::RebuildError;
 use r1_runtime::control::task::TaskError;
 use r1_runtime::engine::EngineError;
 use r1_runtime::history::HistoryError;
 use r1_runtime::patch::ApplyError;
+use r1_runtime::source::SourceError;
 use r1_runtime::writer::WriterError;
 
 use super::{ApiError, still_running};
@@ -186,9 +188,20 @@ impl From<TaskError> for ApiError {
             TaskError::Command(err) => err.into(),
             TaskError::GoOn(err) => err.into(),
             TaskError::History(err) => err.into(),
-            err @ TaskError::Ledger(_) => Self::internal(&err),
+            TaskError::Ledger(RebuildError::Source(err)) => err.into(),
+            err @ TaskError::Ledger(RebuildError::PrunedBlindly { .. }) => Self::internal(&err),
             TaskError::Operator(err) => err.into(),
             TaskError::Store(err) => err.into(),
+        }
+    }
+}
+
+impl From<SourceError> for ApiError {
+    fn from(err: SourceError) -> Self {
+        match err {
+            SourceError::Store(err) => err.into(),
+            // Of files and other programs, which are not served.
+            err => Self::internal(&err),
         }
     }
 }

@@ -148,6 +148,6 @@ pub(super) fn json(body: Vec<u8>) -> Response {
 pub(super) fn refuse(err: EventsError) -> ApiError {
     match err {
         EventsError::NoRun { run } => super::run::not_found(run.as_str()),
-        EventsError::Store(err) => ApiError::internal(&err),
+        EventsError::Store(err) => err.into(),
     }
 }

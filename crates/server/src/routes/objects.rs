@@ -46,7 +46,7 @@ fn list<T: Serialize>(list: &List<T>) -> Response {
 
 /// The run that a path names, if it is of the task that the path names.
 async fn served(app: &App, path: &RunPath) -> Result<r1_protocol::api::Run, ApiError> {
-    let found = app.index.run(&path.run_id).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.index.run(&path.run_id).await?;
     let found =
         found.filter(|found| path.task_id.as_deref().is_none_or(|task| run::is_task(found.task_id.as_deref(), task)));
     found.ok_or_else(|| run::not_found(&path.run_id))
@@ -65,7 +65,7 @@ fn text(query: &Query, name: &str) -> Option<String> {
 fn refuse(err: IndexError) -> ApiError {
     match err {
         IndexError::BadCursor { .. } => ApiError::invalid("?cursor", err.to_string()),
-        IndexError::Store(err) => ApiError::internal(&err),
+        IndexError::Store(err) => err.into(),
     }
 }
 

@@ -19,10 +19,10 @@ pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
             | ResolveError::Ambiguous { .. }
             | ResolveError::NoRuns,
         ) => {}
-        Err(ResolveError::Store(err)) => return Err(ApiError::internal(&err)),
+        Err(ResolveError::Store(err)) => return Err(err.into()),
     }
     // Only the index knows the ids under which logs of Starling are served.
-    let found = app.index.find(given).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.index.find(given).await?;
     found.ok_or_else(|| not_found(given))
 }
 

@@ -71,7 +71,7 @@ async fn page(app: &App, query: &Query, asked: ApprovalQuery) -> Result<Response
 
 async fn one(State(app): State<Arc<App>>, ids: PathIds) -> Result<Response, ApiError> {
     let id = ids.id("approval_id")?;
-    let found = app.index.approval(id).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.index.approval(id).await?;
     let none = || {
         ApiError::not_found(format!("there is no approval {id}")).hint("GET /hecate/v1/approvals lists all approvals")
     };

@@ -86,22 +86,23 @@ async fn page(app: &App, query: &Query, asked: ArtifactQuery) -> Result<Response
 async fn one(State(app): State<Arc<App>>, caller: Caller, ids: PathIds) -> Result<Response, ApiError> {
     let mut artifact = found(&app, ids.id("artifact_id")?).await?;
     if !artifact.contains_secrets || caller.may(Cap::Write) {
-        artifact.diff = app.index.diff(&artifact).await.or_else(|err| without_body(&err))?;
+        artifact.diff = app.index.diff(&artifact).await.or_else(without_body)?;
     }
     Ok(object("artifact", artifact))
 }
 
 /// What is known of an artifact outlives its body.
-fn without_body(err: &ArtifactError) -> Result<Option<String>, ApiError> {
+fn without_body(err: ArtifactError) -> Result<Option<String>, ApiError> {
     match err {
         ArtifactError::Blob(BlobError::NotFound { .. }) => Ok(None),
-        err => Err(ApiError::internal(err)),
+        ArtifactError::Blob(err) => Err(err.into()),
+        err => Err(ApiError::internal(&err)),
     }
 }
 
 /// The artifact with this id.
 pub(super) async fn found(app: &App, id: &str) -> Result<Artifact, ApiError> {
-    let found = app.index.artifact(id).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.index.artifact(id).await?;
     found.ok_or_else(|| {
         ApiError::not_found(format!("there is no artifact {id}")).hint("GET /hecate/v1/artifacts lists all artifacts")
     })

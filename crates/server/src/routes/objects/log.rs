@@ -62,7 +62,7 @@ async fn log(State(app): State<Arc<App>>, path: RunPath, query: Query) -> Result
 /// The log of the run that a path names.
 pub(super) async fn open(app: &App, path: &RunPath) -> Result<StoredRun, ApiError> {
     let run = run::at(app, path).await?;
-    StoredRun::open(app.engine.store().clone(), run).await.map_err(|err| ApiError::internal(&err))
+    Ok(StoredRun::open(app.engine.store().clone(), run).await?)
 }
 
 fn write(log: &Log, format: Format, pieces: mpsc::Sender<io::Result<Bytes>>) {

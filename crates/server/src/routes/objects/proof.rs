@@ -50,7 +50,7 @@ async fn proof(State(app): State<Arc<App>>, path: RunPath, query: Query) -> Resu
 async fn verdict(State(app): State<Arc<App>>, path: RunPath) -> Result<Response, ApiError> {
     let run = run::at(&app, &path).await?;
     let checked = check::check_run(app.engine.store(), &run, &app.keyring, Progress::default()).await;
-    Ok(object("verdict", Verdict::from(checked.map_err(|err| ApiError::internal(&err))?)))
+    Ok(object("verdict", Verdict::from(checked?)))
 }
 
 fn question(query: &Query) -> Result<(Question, Option<u64>), ApiError> {
@@ -71,6 +71,6 @@ fn refuse(err: ProveError) -> ApiError {
         ProveError::Tree(_) | ProveError::Short { .. } => ApiError::validation(err.to_string()),
         ProveError::Pruned => ApiError::conflict(err.to_string()).hint("ask for a part of the log that is still there"),
         ProveError::Unsound(_) => ApiError::conflict(err.to_string()).hint("see what is wrong with `r1 log validate`"),
-        ProveError::Source(err) => ApiError::internal(&err),
+        ProveError::Source(err) => err.into(),
     }
 }

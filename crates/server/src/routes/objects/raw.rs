@@ -69,7 +69,7 @@ pub(super) async fn raw(
 async fn stored(app: &App, artifact: &Artifact) -> Result<(Digest, u64), ApiError> {
     let gone = || ApiError::not_found(format!("the body of artifact {} is not there any more", artifact.id));
     let digest = artifact.digest.strip_prefix("blake3:").and_then(|hex| hex.parse().ok()).ok_or_else(gone)?;
-    let found = app.engine.store().blobs().stat(digest).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.engine.store().blobs().stat(digest).await?;
     let BlobInfo { hash, size } = found.ok_or_else(gone)?;
     Ok((hash, size))
 }
@@ -79,7 +79,7 @@ async fn stored(app: &App, artifact: &Artifact) -> Result<(Digest, u64), ApiErro
 async fn body(app: &App, digest: Digest, range: Range<u64>) -> Result<Body, ApiError> {
     let content = app.engine.store().blobs().get(digest).await.map_err(|err| match err {
         BlobError::NotFound { .. } => ApiError::not_found("the body of this artifact is not there any more"),
-        err => ApiError::internal(&err),
+        err => err.into(),
     })?;
     let mut pieces = Box::pin(checked(content, range));
     // Small bodies are checked before anything is answered.

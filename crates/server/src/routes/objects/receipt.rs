@@ -52,6 +52,6 @@ fn refuse(err: CreateError) -> ApiError {
         CreateError::Contract(_) | CreateError::Rebuild(RebuildError::PrunedBlindly { .. }) => {
             ApiError::conflict(err.to_string())
         }
-        CreateError::Rebuild(RebuildError::Source(err)) => ApiError::internal(&err),
+        CreateError::Rebuild(RebuildError::Source(err)) => err.into(),
     }
 }

@@ -65,7 +65,7 @@ async fn own_runs(State(app): State<Arc<App>>, ids: PathIds, query: Query) -> Re
 
 /// The task with this id, in any of its forms.
 pub(super) async fn found(app: &App, given: &str) -> Result<Task, ApiError> {
-    let found = app.index.task(given).await.map_err(|err| ApiError::internal(&err))?;
+    let found = app.index.task(given).await?;
     found.ok_or_else(|| {
         ApiError::not_found(format!("there is no task {given}")).hint("GET /hecate/v1/tasks lists all tasks")
     })
