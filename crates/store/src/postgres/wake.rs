@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Error, Notification};
 
-use super::database::{Database, Param, quote};
+use super::database::{Database, quote};
 use super::options::PostgresOptions;
 use super::read::{run_id_at, seq_at};
 use crate::error::StoreError;
@@ -311,13 +311,8 @@ async fn call(db: &Database, channel: &str) {
 
 /// Sends one notification. A lost hint does no harm, so it does not wait for the disk.
 async fn notify(client: &Client, channel: &str, payload: &str) -> Result<(), Error> {
-    let params: [Param<'_>; 2] = [(&channel, Type::TEXT), (&payload, Type::TEXT)];
-    let (begun, sent, done) = tokio::join!(
-        client.batch_execute("BEGIN; SET LOCAL synchronous_commit = off"),
-        client.execute_typed("SELECT pg_notify($1, $2)", &params),
-        client.batch_execute("COMMIT"),
-    );
-    begun.and(sent.map(drop)).and(done)
+    // One message is one transaction, for less than half the work of three. Hex digits need no quoting.
+    client.batch_execute(&format!("SET LOCAL synchronous_commit = off; NOTIFY {}, '{payload}'", quote(channel))).await
 }
 
 /// One channel per schema; a hash, because channel names are as short as identifiers.
