@@ -129,6 +129,7 @@ impl PostgresStore {
             runs: 0,
             bytes: None,
             notes: Vec::new(),
+            faults: Vec::new(),
         };
         let Some(row) = rows.first() else { return Ok(facts) };
         let setting = |column| row.try_get::<_, &str>(column).map_err(failure::failed);
@@ -143,9 +144,9 @@ impl PostgresStore {
         if setting(4)? == "off" {
             facts.notes.push("synchronous_commit is off by default here; R1 turns it on for its own commits".into());
         }
-        facts.notes.push(match self.wake.is_listening() {
+        facts.notes.push(match self.wake.hears().await {
             true => "notifications: listening".into(),
-            false => "notifications: none; other processes' events are found by polling".into(),
+            false => "notifications: none arrive; other processes' events are found by polling".into(),
         });
         Ok(facts)
     }

@@ -13,7 +13,7 @@ use tokio_postgres::{Error, Row};
 
 use super::database::{Database, Param};
 use super::failure::{failed, is_lost};
-use super::read::{SUMMARY, read_summary};
+use super::read::{SUMMARY, position_of, read_summary};
 use super::transaction::Transaction;
 use crate::error::{LeaseError, StoreError};
 use crate::lease::{Acquired, FencingToken, Lease};
@@ -162,22 +162,31 @@ impl Database {
     }
 
     pub(super) async fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> Result<Vec<OpenRun>, StoreError> {
-        let after = after.map(|position| position.0.cast_signed());
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let sql = format!(
             "SELECT s.*, l.owner, l.token, l.until FROM (SELECT {NOW} AS moment) AS clock,
                  ({SUMMARY} WHERE r.terminal IS NULL AND e.seq IS NOT NULL AND ($1::bigint IS NULL OR r.id > $1)) AS s
              LEFT JOIN @leases l ON l.run_id = s.run_id
              WHERE l.until IS NULL OR l.until <= clock.moment ORDER BY s.id LIMIT $2"
         );
-        let rows = self.query(&sql, &[(&after, Type::INT8), (&limit, Type::INT8)]).await?;
-        let read = |row: &Row| {
-            let summary = read_summary(row)?;
-            let lease = standing_lease(&summary.run_id, row, 10).map_err(failed)?;
-            let position = RunPosition(row.try_get::<_, i64>(0).map_err(failed)?.cast_unsigned());
-            Ok(OpenRun { position, summary, lease })
-        };
-        rows.iter().map(read).collect()
+        let mut open = Vec::new();
+        let mut after = after.map(|position| position.0.cast_signed());
+        // More than once only where damaged entries took the places of others.
+        while open.len() < limit {
+            let wanted = i64::try_from(limit - open.len()).unwrap_or(i64::MAX);
+            let rows = self.query(&sql, &[(&after, Type::INT8), (&wanted, Type::INT8)]).await?;
+            let Some(last) = rows.last() else { break };
+            after = Some(position_of(last)?.0.cast_signed());
+            let found = open.len();
+            for row in &rows {
+                let Ok(summary) = read_summary(row) else { continue };
+                let lease = standing_lease(&summary.run_id, row, 10).map_err(failed)?;
+                open.push(OpenRun { position: position_of(row)?, summary, lease });
+            }
+            if open.len() - found == rows.len() {
+                break;
+            }
+        }
+        Ok(open)
     }
 }
 

@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use super::database::{Database, Param};
 use super::failure::failed;
-use super::read::{SUMMARY, no_version, read_summary, record_at, version_at};
+use super::read::{SUMMARY, read_summary, record_at, version_of};
 use super::transaction::Transaction;
 use crate::error::StoreError;
 use crate::rules;
@@ -72,7 +72,7 @@ impl<'a> LockedRun<'a> {
         let sql = "SELECT id, version FROM @runs WHERE run_id = $1 FOR UPDATE";
         let rows = transaction.query(sql, &[(&key, Type::BYTEA)]).await?;
         let row = rows.first().ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
-        let version = version_at(row, 1).map_err(failed)?.ok_or_else(|| no_version(run))?;
+        let version = version_of(row, 1).map_err(|why| why.of(run))?;
         Ok(Self { transaction, run, id: row.try_get(0).map_err(failed)?, version })
     }
 
@@ -114,7 +114,7 @@ impl<'a> LockedRun<'a> {
             return Ok(());
         }
         let summary = self.query(&format!("{SUMMARY} WHERE r.id = $1"), &[(&self.id, Type::INT8)]).await?;
-        let summary = summary.first().map(read_summary).transpose()?;
+        let summary = summary.first().map(read_summary).transpose().map_err(|why| why.of(self.run))?;
         let summary = summary.ok_or_else(|| StoreError::NoRun { run: self.run.clone() })?;
         rules::check_prune(prune, self.version, &summary.head, summary.pruned_through)?;
         let through = seq_param(prune.through());
