@@ -56,6 +56,26 @@ fn stoke_24_a_project_is_prepared_once_and_what_is_there_stays() {
 }
 
 #[test]
+fn files_that_cannot_be_compared_are_one_error() {
+    let sandbox = Sandbox::new();
+    let outside = sandbox.r1_in_world(&["gate", "run"]);
+    assert_eq!((outside.code, outside.stdout.as_str()), (2, ""), "{}", outside.stderr);
+    assert_eq!(outside.stderr.matches("is under no version control").count(), 1, "{}", outside.stderr);
+    assert!(outside.stderr.contains("hint: gates look at what changed since a commit"), "{}", outside.stderr);
+    let lost = project().r1_in_world(&["gate", "run", "--base", "no-such", "--json"]);
+    assert_eq!((lost.code, lost.stdout.as_str()), (2, ""), "{}", lost.stderr);
+    assert_eq!(lost.stderr.matches("there is no revision `no-such`").count(), 1, "{}", lost.stderr);
+}
+
+#[test]
+fn holding_files_against_gates_makes_nothing() {
+    let sandbox = project();
+    let asked = sandbox.r1_in_world(&["gate", "run", "secrets", "scope"]);
+    assert!(asked.stdout.contains("secrets"), "{}\n{}", asked.stdout, asked.stderr);
+    assert!(!sandbox.home().exists(), "{:?}", files(&sandbox.home()));
+}
+
+#[test]
 fn stoke_24_templates_mean_the_presets_they_are_made_of() {
     for name in ["default", "strict", "fast"] {
         let sandbox = project();
