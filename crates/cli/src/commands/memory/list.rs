@@ -60,7 +60,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return Ok(Exit::Ok);
     }
     if found.is_empty() {
-        output::note("nothing is remembered here; `r1 memory set --tier L0 KEY VALUE` tells every run something");
+        output::note("nothing is remembered here yet; see `r1 memory set --help`");
         return Ok(Exit::Ok);
     }
     let mut table = Table::new([("tier", Align::Left), ("bytes", Align::Right), ("key", Align::Left)]);

@@ -54,18 +54,22 @@ fn part(value: &Value, inside: bool) -> String {
     }
 }
 
-fn pairs(members: &Map<String, Value>) -> String {
+/// An object as `key=value`.
+pub(super) fn pairs(members: &Map<String, Value>) -> String {
     members.iter().map(|(key, value)| format!("{key}={}", part(value, true))).collect::<Vec<_>>().join(" ")
 }
 
 /// `key: value`, with the unit that the key names; `None` if it says nothing.
 fn fact(key: &str, value: &Value) -> Option<String> {
     let number = value.as_u64();
-    let (key, said) = match (key.strip_suffix("_micros_usd"), key.strip_suffix("_ms"), number) {
-        (Some(key), _, Some(micros)) => (key, usd(micros)),
-        (_, Some(key), Some(ms)) => (key, duration(ms)),
-        _ => (key.strip_suffix("_id").unwrap_or(key), brief(value)),
-    };
+    let with_unit = number.and_then(|number| {
+        let money = key.strip_suffix("_micros_usd").map(|key| (key, usd(number)));
+        let time = || key.strip_suffix("_ms").map(|key| (key, duration(number)));
+        // Events are counted from 1 wherever people see them.
+        let place = || key.strip_suffix("_sequence").map(|key| (key, format!("event {}", number.saturating_add(1))));
+        money.or_else(time).or_else(place)
+    });
+    let (key, said) = with_unit.unwrap_or_else(|| (key.strip_suffix("_id").unwrap_or(key), brief(value)));
     let key = key.replace('_', " ");
     match value {
         Value::Null | Value::Bool(false) => None,
@@ -77,7 +81,7 @@ fn fact(key: &str, value: &Value) -> Option<String> {
 
 /// Whether a key holds the name of something else, or a place that is of no use to a reader.
 fn points_elsewhere(key: &str) -> bool {
-    const ENDS: [&str; 7] = ["_id", "_ids", "_hash", "_index", "_digest", "_blake3", "_sha256"];
+    const ENDS: [&str; 8] = ["_id", "_ids", "_hash", "_index", "_digest", "_blake3", "_sha256", "_revision"];
     ENDS.iter().any(|end| key.ends_with(end)) || ["digest", "merkle_root", "sha256", "trace_parent"].contains(&key)
 }
 
@@ -105,6 +109,7 @@ mod tests {
             json!({ "child_run_id": "run_1", "cost_micros_usd": 1500, "summary": "done", "final_status": "failed" });
         assert_eq!(facts("run.child_finished", &data), "done · final status: failed · cost: $0.0015");
         assert_eq!(facts("nobody.knows", &json!({ "wait_ms": 1200, "is": true, "not": false })), "is · wait: 1.2 s");
+        assert_eq!(facts("run.checkpoint_saved", &json!({ "at_sequence": 17, "checkpoint_id": "c" })), "at: event 18");
         assert_eq!(facts("run.handed_over", &json!({ "worker_id": "w1" })), "worker: w1");
     }
 }

@@ -3,7 +3,7 @@
 use r1_runtime::control::view::EventView;
 use serde_json::Value;
 
-use super::facts::{brief, facts};
+use super::facts::{brief, facts, pairs};
 use crate::render::number::usd;
 use crate::render::text::one_line;
 
@@ -54,7 +54,7 @@ pub(super) fn summary(event: &EventView) -> String {
             "" => format!("{} by {}", text("decision"), text("by")),
             comment => format!("{} by {}: {comment}", text("decision"), text("by")),
         },
-        "artifact.created" => format!("{} {}: {}", text("kind"), text("artifact_id"), text("summary")),
+        "artifact.created" => format!("{}: {} ({})", text("kind"), text("summary"), text("artifact_id")),
         "policy.tool_allowed" | "policy.tool_blocked" => format!("{}: {}", text("tool_name"), text("reason")),
         "tool.shell.command" => words(&data["argv"]),
         "tool.git.completed" => format!("{}: exit {}", words(&data["argv"]), brief(&data["exit_code"])),
@@ -91,8 +91,20 @@ pub(super) fn summary(event: &EventView) -> String {
 /// A call of a tool, as it stands in a log or as it is served.
 fn planned(call: &Value) -> String {
     let (tool, args) = if call.get("tool").is_some() { ("tool", "args") } else { ("tool_name", "input") };
-    format!("{} {}", call[tool].as_str().unwrap_or_default(), brief(&call[args])).trim_end().to_owned()
+    format!("{} {}", call[tool].as_str().unwrap_or_default(), input(&call[args])).trim_end().to_owned()
 }
+
+/// What a tool is given: first what it is about, then the rest.
+fn input(args: &Value) -> String {
+    let Value::Object(members) = args else { return brief(args) };
+    let Some(subject) = SUBJECTS.into_iter().find(|key| members.contains_key(*key)) else { return brief(args) };
+    let mut rest = members.clone();
+    let subject = rest.remove(subject).map(|subject| words(&subject)).unwrap_or_default();
+    format!("{subject} {}", pairs(&rest)).trim_end().to_owned()
+}
+
+/// Where the input of a tool says what it is about.
+const SUBJECTS: [&str; 7] = ["path", "file_path", "argv", "command", "url", "query", "pattern"];
 
 /// A command as one would type it.
 fn words(argv: &Value) -> String {
