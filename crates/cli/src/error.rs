@@ -231,6 +231,9 @@ impl From<ResolveError> for CliError {
                 let ids: Vec<_> = matches.iter().map(ToString::to_string).collect();
                 format!("type more of the id, for example `{shortest}`; it could be {}", ids.join(", "))
             }
+            ResolveError::Damaged(_) => {
+                "name another run; `r1 runs` lists them all, and `r1 log validate` says what is wrong".into()
+            }
             ResolveError::NoRuns => "see what r1 does with `r1 demo`".into(),
         };
         worded(err).hint(hint)

@@ -3,18 +3,21 @@
 use std::path::Path;
 
 use r1_event::RunId;
+use r1_runtime::control::check;
 use r1_runtime::location::{LocationError, Purpose, StoreLocation};
-use r1_runtime::resolve;
+use r1_runtime::resolve::{ResolveError, resolve};
 use r1_runtime::source::{Log, LogFile, SourceError, StoredRun, open_file, open_file_to_check};
-use r1_store::{OpenError, PostgresUrl, RunFilter, SharedStore};
+use r1_store::{DamagedRun, Listed, OpenError, PostgresUrl, RunFilter, SharedStore};
 
 use crate::context::Context;
 use crate::error::{CliError, READABLE};
 
 /// Logs to look at, and the store they are in, if they are in one.
 pub(crate) struct Target {
-    pub(crate) logs: Vec<Log>,
-    pub(crate) store: Option<SharedStore>,
+    logs: Vec<Log>,
+    /// Entries of the store that name no log any more: reached only together with the logs.
+    damaged: Vec<DamagedRun>,
+    store: Option<SharedStore>,
 }
 
 impl Target {
@@ -46,15 +49,21 @@ impl Target {
             Err(err @ LocationError::Missing { .. }) => return Err(no_file(err.into())),
             Err(err) => return Err(err.into()),
         };
-        let run = resolve(&store, given).await.map_err(|err| no_file(err.into()))?;
+        let run = match resolve(&store, given).await {
+            Ok(run) => run,
+            Err(ResolveError::Damaged(entry)) => {
+                return Ok(Self { logs: Vec::new(), damaged: vec![entry], store: Some(store) });
+            }
+            Err(err) => return Err(no_file(err.into())),
+        };
         let log = StoredRun::open(store.clone(), run).await?;
-        Ok(Self { logs: vec![Log::Stored(log)], store: Some(store) })
+        Ok(Self { logs: vec![Log::Stored(log)], damaged: Vec::new(), store: Some(store) })
     }
 
     /// All logs of a file.
     pub(crate) async fn of_file(file: LogFile) -> Result<Self, CliError> {
         let path = match file {
-            LogFile::Logs(logs) => return Ok(Self { logs, store: None }),
+            LogFile::Logs(logs) => return Ok(Self { logs, damaged: Vec::new(), store: None }),
             LogFile::Store(path) => path,
         };
         match StoreLocation::Sqlite(path).open(Purpose::Inspect).await {
@@ -67,20 +76,24 @@ impl Target {
 
     /// Every run of a store, oldest first.
     pub(crate) async fn all(store: SharedStore) -> Result<Self, CliError> {
-        let mut logs = Vec::new();
+        let (mut logs, mut damaged) = (Vec::new(), Vec::new());
         let mut after = None;
         loop {
             let page = store.list(RunFilter { after, limit: 1000, ..RunFilter::default() }).await?;
-            for run in &page.runs {
-                logs.push(Log::Stored(StoredRun::open(store.clone(), run.run_id.clone()).await?));
+            for entry in page.entries {
+                match entry {
+                    Listed::Run(run) => logs.push(Log::Stored(StoredRun::open(store.clone(), run.run_id).await?)),
+                    Listed::Damaged(entry) => damaged.push(entry),
+                }
             }
             match page.next {
-                Some(next) if !page.runs.is_empty() => after = Some(next),
-                _ => break,
+                Some(next) => after = Some(next),
+                None => break,
             }
         }
         logs.reverse();
-        Ok(Self { logs, store: Some(store) })
+        damaged.reverse();
+        Ok(Self { logs, damaged, store: Some(store) })
     }
 
     /// Keeps only the run that begins with `prefix`.
@@ -89,7 +102,8 @@ impl Target {
             let fits =
                 |id: &str| id.starts_with(prefix) || id.strip_prefix("run_").is_some_and(|id| id.starts_with(prefix));
             self.logs.retain(|log| log.run_id().is_some_and(fits));
-            if self.logs.is_empty() {
+            self.damaged.retain(|entry| fits(&entry.id));
+            if self.logs.is_empty() && self.damaged.is_empty() {
                 return Err(CliError::new(format!("no run in it matches `{prefix}`")));
             }
         }
@@ -98,13 +112,30 @@ impl Target {
 
     /// The one log of a target that must have just one.
     pub(crate) fn single(mut self) -> Result<(Log, Option<SharedStore>), CliError> {
-        match (self.logs.pop(), self.logs.len()) {
-            (None, _) => Err(CliError::new("there are no runs in it")),
+        match (self.logs.pop(), self.logs.len() + self.damaged.len()) {
+            (None, 0) => Err(CliError::new("there are no runs in it")),
+            (None, _) => self.whole().and(Err(CliError::new("there are no runs in it"))),
             (Some(log), 0) => Ok((log, self.store)),
             (Some(_), others) => {
                 Err(CliError::new(format!("there are {} runs in it", others + 1)).hint("choose one with `--run ID`"))
             }
         }
+    }
+
+    /// All logs of a target that must be whole.
+    pub(crate) fn whole(self) -> Result<Vec<Log>, CliError> {
+        match self.damaged.first() {
+            None => Ok(self.logs),
+            Some(entry) => {
+                let others = if self.logs.is_empty() { "see `r1 runs`" } else { "choose a run with `--run ID`" };
+                Err(CliError::new(check::damage(entry)).hint(others))
+            }
+        }
+    }
+
+    /// Everything, for whoever tells of what is damaged too.
+    pub(crate) fn into_parts(self) -> (Vec<Log>, Vec<DamagedRun>, Option<SharedStore>) {
+        (self.logs, self.damaged, self.store)
     }
 }
 

@@ -3,9 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use r1_receipt::key::KnownKey;
 use r1_runtime::Keyring;
-use r1_runtime::control::receipt::read_file;
 use r1_runtime::keys::{self, KnownKeys};
 
 use crate::context::Context;
@@ -33,14 +31,10 @@ impl Trust {
 
     /// For receipts.
     pub(crate) fn known_keys(&self, context: &Context) -> Result<KnownKeys, CliError> {
-        if self.key.is_empty() {
-            return Ok(keys::known_keys(&self.directory(context)?)?);
+        if !self.key.is_empty() {
+            return Ok(KnownKeys::of_files(&self.key)?);
         }
-        let read = |path: &PathBuf| {
-            let refused = |err| CliError::new(format!("{} is refused", path.display())).because(err);
-            KnownKey::from_file(&read_file(path)?).map_err(refused)
-        };
-        Ok(KnownKeys { keys: self.key.iter().map(read).collect::<Result<_, CliError>>()?, refused: Vec::new() })
+        Ok(keys::known_keys(&self.directory(context)?)?)
     }
 
     /// Without a home nobody knows any key yet; a directory that was named is there.

@@ -25,8 +25,10 @@ mod run;
 mod task;
 mod walk;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use r1_event::RunId;
 use r1_store::{SharedStore, StoreError};
 use tokio::sync::Mutex;
 
@@ -38,13 +40,15 @@ pub use query::{ApprovalQuery, ArtifactQuery, RunQuery, TaskQuery};
 pub struct Index {
     store: SharedStore,
     catching_up: Arc<Mutex<()>>,
+    /// Runs of which it was told that their entries are damaged.
+    told: Arc<std::sync::Mutex<HashSet<RunId>>>,
 }
 
 impl Index {
     /// Over the logs of `store`. Costs nothing until it is asked.
     #[must_use]
     pub fn new(store: SharedStore) -> Self {
-        Self { store, catching_up: Arc::default() }
+        Self { store, catching_up: Arc::default(), told: Arc::default() }
     }
 
     /// The store.

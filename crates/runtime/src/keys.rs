@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use r1_event::seal::SealKey;
 use r1_event::{KeyId, UnixNanos};
 use r1_receipt::export::{InvalidName, NoteKey};
-use r1_receipt::key::{AttestKey, Entry, KeyError, KnownKey, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
+use r1_receipt::key::{AttestKey, Entry, KeyError, PrivateKey, Revocation, Scope, SecretKey, Usage, moment};
 use zeroize::Zeroizing;
 
 pub use self::ring::{KnownKeys, known_keys};
@@ -51,15 +51,15 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// Only the keys of these files: keyring entries, JWKs or SPKI PEM files, the last two without scope or dates.
+    /// The keys of [`KnownKeys::of_files`], none of which may be weak.
     pub fn of_files(paths: &[PathBuf]) -> Result<Self, KeysError> {
         let mut keyring = Self::default();
         for path in paths {
-            let refused = |source| KeysError::Refused { path: path.clone(), source };
-            let known = KnownKey::from_file(&ring::read_bounded(path)?).map_err(refused)?;
+            let known = ring::read_brought(path)?;
+            let weak = || KeysError::Refused { path: path.clone(), source: KeyError::NotAPublicKey };
             match known.entry() {
                 Some(entry) => keyring.entries.push(entry.clone()),
-                None => keyring.bare.push(known.strong().ok_or(refused(KeyError::NotAPublicKey))?),
+                None => keyring.bare.push(known.strong().ok_or_else(weak)?),
             }
         }
         Ok(keyring)

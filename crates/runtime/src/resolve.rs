@@ -1,9 +1,10 @@
 //! From what a person types to a run.
 
 use r1_event::{RunId, Seq};
-use r1_store::{PageLimit, PostgresUrl, RunFilter, SharedStore, StoreError};
+use r1_store::{DamagedRun, Listed, PageLimit, PostgresUrl, RunFilter, SharedStore, StoreError};
 use ulid::Ulid;
 
+use crate::control::check::damage;
 use crate::control::operator::{OPERATOR, run_started};
 
 /// How many matches an error names.
@@ -15,16 +16,27 @@ pub async fn resolve(store: &SharedStore, given: &str) -> Result<RunId, ResolveE
     if given == "last" {
         return last(store).await?.ok_or(ResolveError::NoRuns);
     }
-    if let Ok(run) = given.parse::<RunId>()
-        && store.head(&run).await?.is_some()
-    {
-        return Ok(run);
+    if let Ok(run) = given.parse::<RunId>() {
+        match store.head(&run).await {
+            Ok(Some(_)) => return Ok(run),
+            // The listing has more to say about it.
+            Ok(None) | Err(StoreError::Damaged { .. }) => {}
+            Err(err) => return Err(err.into()),
+        }
     }
     let mut matches = Vec::new();
     for form in Form::all(given) {
         let filter = RunFilter { id_prefix: Some(form.id_prefix.clone()), limit: 100, ..RunFilter::default() };
-        let page = store.list(filter).await?;
-        matches.extend(page.runs.into_iter().map(|run| run.run_id).filter(|run| form.fits(run)));
+        for entry in store.list(filter).await?.entries {
+            match entry {
+                Listed::Run(run) => matches.extend(Some(run.run_id).filter(|run| form.fits(run))),
+                // Whatever else begins so: this is what may have been meant.
+                Listed::Damaged(entry) if entry.id.parse().is_ok_and(|run| form.fits(&run)) => {
+                    return Err(ResolveError::Damaged(entry));
+                }
+                Listed::Damaged(_) => {}
+            }
+        }
     }
     matches.sort();
     matches.dedup();
@@ -40,23 +52,27 @@ pub async fn resolve(store: &SharedStore, given: &str) -> Result<RunId, ResolveE
     }
 }
 
-/// The newest run. What an operator did since, to another run or to what is remembered, is not what they mean.
-async fn last(store: &SharedStore) -> Result<Option<RunId>, StoreError> {
+/// The newest run. What an operator did since, to another run or to what is remembered, is not what they mean; what
+/// can no longer be read may be.
+async fn last(store: &SharedStore) -> Result<Option<RunId>, ResolveError> {
     let (mut newest, mut after) = (None, None);
     loop {
         let page = store.list(RunFilter { after, limit: 20, ..RunFilter::default() }).await?;
-        let ended = page.runs.is_empty();
-        for run in page.runs {
-            let first = store.read(&run.run_id, Seq::FIRST, PageLimit::ONE).await?.records;
+        for entry in page.entries {
+            let run = match entry {
+                Listed::Run(summary) => summary.run_id,
+                Listed::Damaged(entry) => return Err(ResolveError::Damaged(entry)),
+            };
+            let first = store.read(&run, Seq::FIRST, PageLimit::ONE).await?.records;
             let kind = first.first().and_then(run_started).and_then(|started| started.run_kind);
             if kind.as_deref() != Some(OPERATOR) {
-                return Ok(Some(run.run_id));
+                return Ok(Some(run));
             }
-            newest.get_or_insert(run.run_id);
+            newest.get_or_insert(run);
         }
         match page.next {
-            Some(next) if !ended => after = Some(next),
-            _ => return Ok(newest),
+            Some(next) => after = Some(next),
+            None => return Ok(newest),
         }
     }
 }
@@ -131,6 +147,9 @@ pub enum ResolveError {
         /// What would name the first of them and no other.
         shortest: String,
     },
+    /// Its entry in the store is damaged.
+    #[error("{}", damage(.0))]
+    Damaged(DamagedRun),
     /// `last` of nothing.
     #[error("there are no runs yet")]
     NoRuns,

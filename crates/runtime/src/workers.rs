@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use r1_event::{RunId, Seq};
-use r1_store::RunFilter;
+use r1_store::{Listed, RunFilter};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
@@ -250,7 +250,7 @@ impl Workers {
         let mut filter = RunFilter { finished: Some(false), limit: queue::PAGE, ..RunFilter::default() };
         // A store that fails now is asked again in the next round; the leases run out by themselves.
         while let Ok(page) = store.list(filter.clone()).await {
-            for open in page.runs {
+            for open in page.entries.into_iter().filter_map(Listed::sound) {
                 let _ = release_the_dead(store, &open.run_id).await;
             }
             if page.next.is_none() {

@@ -88,6 +88,7 @@ macro_rules! store_conformance {
             reading_what_is_not_there_is_empty,
             a_damaged_log_is_read_row_by_row_to_its_end,
             a_damaged_side_record_hides_neither_log_nor_other_records,
+            a_damaged_entry_is_one_entry_of_the_listing,
             the_feed_has_every_event_once_in_run_order,
             a_feed_cursor_goes_on_across_openings,
             the_end_of_the_feed_is_behind_what_is_committed_and_before_what_is_not,

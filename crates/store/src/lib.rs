@@ -40,7 +40,7 @@ pub use memory::MemoryStore;
 pub use page::{LogPage, Pages};
 pub use postgres::{PostgresOptions, PostgresStore, PostgresUrl};
 use r1_event::{Kind, Record, Seq, UnixNanos, Version, v1};
-pub use run::{Head, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
+pub use run::{DamagedRun, Head, Listed, OpenRun, RunFilter, RunPage, RunPosition, RunSummary};
 pub use sqlite::{SqliteOptions, SqliteStore};
 pub use store::{PageLimit, Renewals, SharedStore, Store, StoreFacts};
 pub use tail::{tail, tail_feed};

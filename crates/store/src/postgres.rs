@@ -125,6 +125,7 @@ impl PostgresStore {
             runs: 0,
             bytes: None,
             notes: Vec::new(),
+            faults: Vec::new(),
         };
         let Some(row) = rows.first() else { return Ok(facts) };
         facts.runs = row.get::<_, i64>(0).cast_unsigned();
@@ -140,9 +141,9 @@ impl PostgresStore {
         if row.get::<_, &str>(4) == "off" {
             facts.notes.push("synchronous_commit is off by default here; R1 turns it on for its own commits".into());
         }
-        facts.notes.push(match self.wake.is_listening() {
+        facts.notes.push(match self.wake.hears().await {
             true => "notifications: listening".into(),
-            false => "notifications: none; other processes' events are found by polling".into(),
+            false => "notifications: none arrive; other processes' events are found by polling".into(),
         });
         Ok(facts)
     }

@@ -1,7 +1,9 @@
 //! What a store tells about runs without reading their logs.
 
+use r1_event::id::{InvalidRunId, to_hex};
 use r1_event::{Chain, Digest, Kind, RunId, Seq, UnixNanos, Version};
 
+use crate::error::StoreError;
 use crate::lease::Lease;
 
 /// Where a run's log stands.
@@ -65,10 +67,80 @@ pub struct RunPosition(pub u64);
 /// A part of a listing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunPage {
-    /// The runs, newest first.
-    pub runs: Vec<RunSummary>,
+    /// The entries, newest first.
+    pub entries: Vec<Listed>,
     /// Where to go on, if there may be more.
     pub next: Option<RunPosition>,
+}
+
+/// One entry of a listing. Whoever lists runs decides what becomes of those that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// A run.
+    Run(RunSummary),
+    /// What can no longer be read as one.
+    Damaged(DamagedRun),
+}
+
+impl Listed {
+    /// The run, for whoever works on runs and leaves it to others to tell of damage.
+    #[must_use]
+    pub fn sound(self) -> Option<RunSummary> {
+        match self {
+            Self::Run(summary) => Some(summary),
+            Self::Damaged(_) => None,
+        }
+    }
+}
+
+/// An entry that someone changed so that it no longer tells which run it is, or in which format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DamagedRun {
+    /// Its place in the listing.
+    pub position: RunPosition,
+    /// What stands where its id should: text as it is, other bytes in hex behind `0x`; nothing if there is nothing.
+    pub id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// Why an entry cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Unreadable {
+    #[error("its run id cannot be one: {reason}")]
+    Id { reason: String },
+    #[error("its format {found} is unknown")]
+    Format { found: i64 },
+    #[error("`{column}` holds something else than what was written there")]
+    Column { column: &'static str },
+    #[error("its last event cannot be read: {reason}")]
+    LastEvent { reason: String },
+}
+
+impl Unreadable {
+    pub(crate) fn listed(&self, position: RunPosition, id: &[u8]) -> DamagedRun {
+        let id = str::from_utf8(id).map_or_else(|_| format!("0x{}", to_hex(id)), Into::into);
+        DamagedRun { position, id, reason: self.to_string() }
+    }
+
+    pub(crate) fn of(&self, run: &RunId) -> StoreError {
+        StoreError::Damaged { run: run.clone(), reason: self.to_string() }
+    }
+}
+
+/// The run id that stands in an entry.
+pub(crate) fn stored_id(bytes: &[u8]) -> Result<RunId, Unreadable> {
+    let text = str::from_utf8(bytes).map_err(|_| Unreadable::Id { reason: "it is not UTF-8".into() })?;
+    text.parse().map_err(|err: InvalidRunId| Unreadable::Id { reason: err.to_string() })
+}
+
+/// The format whose number stands in an entry.
+pub(crate) const fn stored_version(number: i64) -> Result<Version, Unreadable> {
+    match number {
+        1 => Ok(Version::V1),
+        2 => Ok(Version::V2),
+        found => Err(Unreadable::Format { found }),
+    }
 }
 
 /// A run that has not ended and that nobody holds.

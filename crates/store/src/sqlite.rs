@@ -404,11 +404,11 @@ impl Store for SqliteStore {
 
     fn describe(&self) -> BoxFuture<'_, Result<StoreFacts, StoreError>> {
         async move {
-            let (layout_version, runs, journal_mode) = self
+            let (layout_version, runs, journal_mode, mut faults) = self
                 .reading(|db| {
                     let runs = db.query_one("SELECT count(*) FROM runs", [], |row| row::unsigned(row, 0))?;
                     let mode: String = db.query_one("PRAGMA journal_mode", [], |row| row.get(0))?;
-                    Ok((layout::version(db)?, runs, mode))
+                    Ok((layout::version(db)?, runs, mode, layout::faults(db)?))
                 })
                 .await?;
             let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
@@ -416,7 +416,7 @@ impl Store for SqliteStore {
             let mut notes = vec![format!("journal mode {journal_mode}, SQLite {}", rusqlite::version())];
             notes.extend(self.shared.notes.iter().cloned());
             if let Some(reason) = self.shared.writer.as_ref().and_then(Writer::poisoned) {
-                notes.push(format!("writes are refused since one failed ({reason}); open the store again"));
+                faults.push(format!("writes are refused since one failed ({reason}); open the store again"));
             }
             Ok(StoreFacts {
                 backend: "sqlite",
@@ -425,6 +425,7 @@ impl Store for SqliteStore {
                 runs,
                 bytes: Some(size(path) + size(&open::wal_path(path))),
                 notes,
+                faults,
             })
         }
         .boxed()

@@ -51,7 +51,8 @@ pub trait Store: Send + Sync + 'static {
     /// Whoever reads on does so by [`Pages`](crate::Pages), or where the page says.
     fn read(&self, run: &RunId, from: Seq, limit: PageLimit) -> BoxFuture<'_, Result<LogPage, StoreError>>;
 
-    /// Events of all runs in the order in which they became visible.
+    /// Events of all runs in the order in which they became visible. Those of a run whose id can no longer be read
+    /// are passed over; its entry in the listing tells of it.
     fn read_feed(&self, after: FeedCursor, limit: PageLimit) -> BoxFuture<'_, Result<FeedPage, StoreError>>;
 
     /// Where the feed ends now: reading on from there skips nothing that is committed after the call.
@@ -69,7 +70,8 @@ pub trait Store: Send + Sync + 'static {
     /// One run's row in a listing.
     fn run(&self, run: &RunId) -> BoxFuture<'_, Result<Option<RunSummary>, StoreError>>;
 
-    /// Runs, newest first.
+    /// Runs, newest first. An entry that cannot be read is one entry, [`Listed::Damaged`](crate::Listed::Damaged), in
+    /// its place; it is left out only where what can be read of it does not fit the filter.
     fn list(&self, filter: RunFilter) -> BoxFuture<'_, Result<RunPage, StoreError>>;
 
     /// Takes the lease on a run, which need not exist yet.
@@ -96,7 +98,8 @@ pub trait Store: Send + Sync + 'static {
     /// Up to `limit` runs that have not ended and whose lease has run out or was given back, by the store's
     /// clock, oldest first; `after` goes on behind the last of the page before.
     ///
-    /// Looks at open runs only: any number of finished ones costs nothing.
+    /// Looks at open runs only: any number of finished ones costs nothing. One whose entry is damaged is left out,
+    /// for nobody can go on with it.
     fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> BoxFuture<'_, Result<Vec<OpenRun>, StoreError>>;
 
     /// Leaves a command for whoever holds the run's lease, now or later; durable when this returns.
@@ -234,4 +237,6 @@ pub struct StoreFacts {
     pub bytes: Option<u64>,
     /// One line per fact worth telling: journal mode, recovery at open, notifications lost, …
     pub notes: Vec<String>,
+    /// One line per thing that needs mending: a table that is gone, writes that are refused.
+    pub faults: Vec<String>,
 }

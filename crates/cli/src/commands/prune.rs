@@ -2,7 +2,8 @@ use std::io::Write as _;
 
 use clap::ArgGroup;
 use r1_event::{Seq, UnixNanos};
-use r1_runtime::control::prune::{self, Plan};
+use r1_runtime::control::check;
+use r1_runtime::control::prune::{self, Plan, PlanOlder};
 use r1_runtime::location::Purpose;
 use r1_runtime::source::Progress;
 use serde::Serialize;
@@ -24,6 +25,9 @@ use crate::target::stored_run;
 #[command(
     group = ArgGroup::new("which").required(true).args(["run", "older_than"]),
     after_long_help = "\
+Exit codes: 0 done, 1 some runs cannot be pruned because their entries in the store are damaged,
+2 usage or I/O.
+
 Examples:
   r1 prune --older-than 30d --dry-run
   r1 prune --run 01K0E8 --through 500"
@@ -63,17 +67,17 @@ struct RunReport {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let (store, plans) = match (&args.run, args.older_than) {
+    let (store, PlanOlder { plans, damaged }) = match (&args.run, args.older_than) {
         (Some(run), _) => {
             let (store, run) = stored_run(context, run, Purpose::Change).await?;
             let plan = prune::plan(&store, &run, args.through).await?;
-            (store, vec![plan])
+            (store, PlanOlder { plans: vec![plan], damaged: Vec::new() })
         }
         (None, age) => {
             let store = context.open_store(Purpose::Change).await?;
             let before = UnixNanos(context.now().0.saturating_sub(age.unwrap_or(0)));
-            let plans = prune::plan_older(&store, before).await?;
-            (store, plans)
+            let older = prune::plan_older(&store, before).await?;
+            (store, older)
         }
     };
     if !args.dry_run {
@@ -93,7 +97,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     } else {
         print(&plans, args.dry_run)?
     }
-    Ok(Exit::Ok)
+    for entry in &damaged {
+        output::note(&format!("{}; it stays as it is", visible(&check::damage(entry))));
+    }
+    Ok(if damaged.is_empty() { Exit::Ok } else { Exit::Failed })
 }
 
 fn report(plans: &[Plan], dry_run: bool) -> Report {

@@ -5,7 +5,7 @@ use r1_protocol::api;
 use r1_runtime::agent::Budget;
 use r1_runtime::control::go_on::{self, Changes};
 use r1_runtime::workers::Workers;
-use r1_store::RunFilter;
+use r1_store::{Listed, RunFilter};
 use tokio_util::sync::CancellationToken;
 
 use super::run::carry_out;
@@ -110,7 +110,8 @@ async fn all(context: &Context) -> Result<Exit, CliError> {
             }
         }
     }
-    let open = engine.store().list(RunFilter { finished: Some(false), ..RunFilter::default() }).await?.runs.len();
+    let open = engine.store().list(RunFilter { finished: Some(false), ..RunFilter::default() }).await?.entries;
+    let open = open.into_iter().filter_map(Listed::sound).count();
     output::note(&match open {
         0 => "no run is open".to_owned(),
         open => format!("{open} open: see `r1 runs`, and what waits for you with `r1 approve`"),

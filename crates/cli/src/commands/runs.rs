@@ -6,7 +6,7 @@ use r1_protocol::data::Time;
 use r1_runtime::control::list::{self, RunRow};
 use r1_runtime::history;
 use r1_runtime::location::Purpose;
-use r1_store::SharedStore;
+use r1_store::{DamagedRun, SharedStore};
 use serde::Serialize;
 
 use crate::context::Context;
@@ -22,6 +22,8 @@ use crate::render::time::{date_time, day_and_minute};
 /// List runs, newest first
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
+Exit codes: 0 all can be read, 1 the store has entries that are damaged, 2 usage or I/O.
+
 Examples:
   r1 runs
   r1 runs --limit 5
@@ -45,6 +47,24 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Report<T> {
     runs: Vec<T>,
+    /// Entries of the store that can no longer be read as runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Damaged>,
+}
+
+#[derive(Serialize)]
+struct Damaged {
+    /// The row of the store's runs.
+    row: i64,
+    /// What stands where its id should: text, other bytes in hex behind `0x`, or nothing.
+    id: String,
+    reason: String,
+}
+
+impl From<DamagedRun> for Damaged {
+    fn from(DamagedRun { position, id, reason }: DamagedRun) -> Self {
+        Self { row: position.0.cast_signed(), id, reason }
+    }
 }
 
 #[derive(Serialize)]
@@ -60,39 +80,51 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         return of_daemon(&args, &remote).await;
     }
     let store = context.open_store(Purpose::Read).await?;
-    let mut runs = Vec::new();
+    let (mut runs, mut damaged, mut lines) = (Vec::new(), Vec::new(), Vec::new());
     let mut after = None;
     let mut hidden = 0;
     let mut more = false;
-    while runs.len() < args.limit {
-        let wanted = args.limit - runs.len();
+    while lines.len() < args.limit {
+        let wanted = args.limit - lines.len();
         let page = list::list(&store, args.kind.as_deref(), after, wanted.clamp(FEWEST, 500)).await?;
         more = page.next.is_some() || page.rows.len() > wanted;
         hidden += page.hidden;
-        for run in page.rows.into_iter().take(wanted) {
-            let status = status(&store, &run).await;
-            runs.push(Row { run, status });
+        for row in page.rows.into_iter().take(wanted) {
+            match row {
+                list::Row::Run(run) => {
+                    let row = Row { status: status(&store, &run).await, run };
+                    lines.push(line(&row));
+                    runs.push(row);
+                }
+                list::Row::Damaged(entry) => {
+                    lines.push(damaged_line(&entry));
+                    damaged.push(Damaged::from(entry));
+                }
+            }
         }
         after = page.next;
         if after.is_none() {
             break;
         }
     }
+    let exit = if damaged.is_empty() { Exit::Ok } else { Exit::Failed };
     if args.json {
-        print_json(&Report { runs })?;
-        return Ok(Exit::Ok);
+        print_json(&Report { runs, damaged })?;
+        return Ok(exit);
     }
-    let lines: Vec<_> = runs.iter().map(line).collect();
     if lines.is_empty() && hidden > 0 {
         output::note("there are no runs but those of operators");
     } else {
-        print(&lines, more && runs.len() >= args.limit, &args)?;
+        print(&lines, more && lines.len() >= args.limit, &args)?;
     }
     if hidden > 0 {
         let (what, them) = if hidden == 1 { ("operator run is", "it") } else { ("operator runs are", "them") };
         output::note(&format!("{hidden} {what} not shown; see {them} with `r1 runs --kind operator`"));
     }
-    Ok(Exit::Ok)
+    if !damaged.is_empty() {
+        output::note("some entries of the store are damaged: restore a backup; `r1 log validate` checks all others");
+    }
+    Ok(exit)
 }
 
 /// So many are looked at in one go, even if fewer are wanted: some may be passed over.
@@ -115,7 +147,7 @@ async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
         }
     }
     if args.json {
-        print_json(&Report { runs })?;
+        print_json(&Report { runs, damaged: Vec::new() })?;
         return Ok(Exit::Ok);
     }
     let lines: Vec<_> = runs
@@ -181,6 +213,14 @@ fn line(row: &Row) -> Line {
         (None, None) => Cell::new(DIM, "(erased)"),
     };
     columns(&run.run_id, &run.started_at, status, run.events, goal)
+}
+
+fn damaged_line(entry: &DamagedRun) -> Line {
+    // Anything may stand where its id should: it is not to push the columns of the others aside.
+    let id = if entry.id.is_empty() { "(no run id)".into() } else { one_line(&entry.id, 40) };
+    let reason = format!("row {}: {}", entry.position.0.cast_signed(), entry.reason);
+    let plain = |text: &str| Cell::new(Style::new(), text);
+    [Cell::new(BOLD, id), plain(""), Cell::new(BAD, "damaged"), plain(""), plain(&one_line(&reason, 100))]
 }
 
 fn columns(id: &str, started_at: &Time, status: &str, events: u64, goal: Cell) -> Line {

@@ -11,6 +11,17 @@ use r1_runtime::{Home, RunWriter};
 use crate::support::{OTHER_RUN, RUN, Sandbox, finished, open};
 
 #[test]
+fn a_range_that_ends_before_it_begins_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.import(&finished(RUN));
+    sandbox.r1(&["log", "show", RUN, "--from", "5", "--to", "2"]).fails(2, "`--to 2` lies before `--from 5`");
+    assert_eq!(sandbox.ok(&["log", "show", RUN, "--from", "5", "--to", "5"]).lines().count(), 1);
+    let beyond = sandbox.r1(&["log", "show", RUN, "--from", "900"]);
+    assert_eq!((beyond.code, beyond.stdout.as_str()), (0, ""));
+    assert!(beyond.stderr.contains("no events in this range"), "{}", beyond.stderr);
+}
+
+#[test]
 fn runs_are_listed_with_state_size_and_goal() {
     let sandbox = Sandbox::new();
     sandbox.import(&finished(RUN));

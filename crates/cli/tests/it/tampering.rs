@@ -180,6 +180,73 @@ fn a_damaged_seal_is_a_finding_and_hides_neither_the_log_nor_other_runs() {
 }
 
 #[test]
+fn a_damaged_entry_is_one_entry_and_hides_no_other_run() {
+    let sandbox = Sandbox::with_run();
+    sandbox.import(&finished(OTHER_RUN));
+    for (damage, id, reason) in [
+        ("version = 9", OTHER_RUN, "its format 9 is unknown"),
+        ("run_id = ''", "", "a run id may not be empty"),
+        ("run_id = CAST(x'ff00' AS TEXT)", "0xff00", "it is not UTF-8"),
+    ] {
+        sandbox.database().execute(&format!("UPDATE runs SET {damage} WHERE id = 2"), []).unwrap();
+        let listed = sandbox.json_of(1, &["runs", "--json"]);
+        assert_eq!((listed["runs"].as_array().unwrap().len(), &listed["runs"][0]["run_id"]), (1, &RUN.into()));
+        assert_eq!((&listed["damaged"][0]["row"], &listed["damaged"][0]["id"]), (&2.into(), &id.into()));
+        let shown = sandbox.r1(&["runs"]);
+        shown.fails(1, "damaged");
+        let lines: Vec<_> = shown.stdout.lines().collect();
+        assert!(lines[1].contains("damaged") && lines[1].contains(reason) && lines[2].contains(RUN), "{lines:#?}");
+
+        let all = sandbox.json_of(1, &["log", "validate", "--json"]);
+        let verdicts: Vec<_> = all["runs"].as_array().unwrap().iter().collect();
+        assert_eq!((verdicts.len(), &verdicts[0]["run_id"], &verdicts[0]["integrity"]), (2, &RUN.into(), &"ok".into()));
+        assert_eq!((&verdicts[1]["run_id"], codes(verdicts[1])), (&id.into(), vec!["entry_damaged".to_owned()]));
+        assert_eq!(sandbox.json(&["log", "validate", RUN, "--json"])["runs"][0]["integrity"], "ok");
+        let doctor = sandbox.json_of(1, &["doctor", "--json"]);
+        assert!(doctor["checks"].to_string().contains(reason), "{doctor}");
+        // Nobody takes another run for the newest one, and what is old is pruned all the same.
+        sandbox.r1(&["log", "show", "last"]).fails(2, reason);
+        sandbox.r1(&["log", "export", text(&sandbox.home().join("r1.db"))]).fails(2, reason);
+        sandbox.r1(&["prune", "--older-than", "1d", "--dry-run"]).fails(1, reason);
+    }
+}
+
+#[test]
+fn a_run_whose_entry_is_damaged_gets_its_verdict_by_its_name_too() {
+    let sandbox = Sandbox::with_run();
+    sandbox.database().execute("UPDATE runs SET version = 9", []).unwrap();
+    for given in [RUN, &RUN[..12], "last"] {
+        let report = sandbox.json_of(1, &["log", "validate", given, "--json"]);
+        assert_eq!(
+            (&report["runs"][0]["run_id"], codes(&report["runs"][0])),
+            (&RUN.into(), vec!["entry_damaged".into()])
+        );
+    }
+    sandbox.r1(&["log", "show", RUN]).fails(2, "its format 9 is unknown");
+}
+
+#[test]
+fn doctor_finds_lost_tables_and_damaged_seals() {
+    let sandbox = Sandbox::with_run();
+    sandbox.ok(&["log", "checkpoint", RUN]);
+    assert!(!sandbox.r1(&["doctor"]).stdout.contains("bad   store"));
+    sandbox.database().execute("UPDATE side_records SET record = substr(record, 2)", []).unwrap();
+    let found = sandbox.r1(&["doctor"]);
+    assert!(found.code == 1 && found.stdout.contains(&format!("a record beside the log of {RUN}")), "{}", found.stdout);
+    for (damage, lost) in [
+        ("DROP TABLE leases", "the table `leases` is missing"),
+        ("DROP INDEX runs_open", "the index `runs_open` of the table `runs` is missing"),
+        ("ALTER TABLE blobs DROP COLUMN size", "the column `size` of the table `blobs` is missing"),
+        ("DROP TABLE side_records", "the table `side_records` is missing"),
+        ("DROP TABLE runs", "no such table: runs"),
+    ] {
+        sandbox.database().execute_batch(damage).unwrap();
+        let found = sandbox.r1(&["doctor"]);
+        assert!(found.code == 1 && found.stdout.contains(lost), "{damage}: {}", found.stdout);
+    }
+}
+
+#[test]
 fn what_cannot_be_read_takes_no_verdict_from_the_others() {
     let sandbox = Sandbox::new();
     let valid = sandbox.file("valid.cborseq", Format::Cborseq, &finished(RUN));

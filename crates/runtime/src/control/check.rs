@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use r1_event::cbor::Value;
 use r1_event::exchange::ExchangeProblem;
-use r1_event::finding::{Finding, Integrity, Part, Verdict};
+use r1_event::finding::{Finding, Integrity, Part, State, Verdict};
 use r1_event::payload::Payload;
 use r1_event::side_record::EventRef;
 use r1_event::validate::{Elsewhere, Ending, Options, Redaction, Validator};
 use r1_event::{Kind, Record, RunId, Seq, SideRecord};
-use r1_store::{PageLimit, SharedStore, StoreError};
+use r1_store::{DamagedRun, PageLimit, SharedStore, StoreError};
 
 use crate::keys::Keyring;
 use crate::source::{Log, Progress, SourceError, StoredRun};
@@ -52,6 +52,32 @@ pub async fn options(
     }
     let keys = keyring.seal_keys();
     Ok(Options { side_records: side_records.to_vec(), keys, redactions, ..Options::default() })
+}
+
+/// The verdict on an entry of a store that no longer tells which log it is, or in which format.
+#[must_use]
+pub fn damaged_entry(entry: &DamagedRun) -> Verdict {
+    Verdict {
+        run_id: entry.id.clone(),
+        schema_version: None,
+        events: 0,
+        integrity: Integrity::Broken,
+        state: State::Truncated,
+        findings: vec![Finding::new(Part::Integrity, "entry_damaged", None, damage(entry))],
+        compat: None,
+        merkle_root: None,
+        head_hash: None,
+        sealed_by: None,
+        pruned_through: None,
+        recorded: false,
+    }
+}
+
+/// What is wrong with an entry of a store, in a sentence.
+#[must_use]
+pub fn damage(DamagedRun { position, id, reason }: &DamagedRun) -> String {
+    let name = if id.is_empty() { String::new() } else { format!(" of `{id}`") };
+    format!("the entry{name} in row {} of the store's runs is damaged: {reason}", position.0.cast_signed())
 }
 
 /// The first thing that is wrong, to be told behind a message.
@@ -123,8 +149,11 @@ fn check_events(log: &Log, options: Options, threads: usize, progress: &Progress
 
 /// What stands where an erase record points to; `None` if the store does not have that run.
 async fn elsewhere(store: &SharedStore, event: &EventRef) -> Result<Option<Elsewhere>, StoreError> {
-    if store.head(&event.run_id).await?.is_none() {
-        return Ok(None);
+    match store.head(&event.run_id).await {
+        Ok(None) => return Ok(None),
+        // What became of its entry, a check of that run tells; its events speak for themselves.
+        Ok(Some(_)) | Err(StoreError::Damaged { .. }) => {}
+        Err(err) => return Err(err),
     }
     let page = store.read(&event.run_id, event.seq, PageLimit::ONE).await?;
     let found = page.records.first().and_then(|record| read_redaction(record, event));

@@ -1,5 +1,7 @@
 //! Is everything in place?
 
+mod runs;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -106,13 +108,22 @@ fn judge_room(name: &'static str, folder: &Path, written: io::Result<()>) -> Opt
     Some(Checkup { hint, ..Checkup::new(name, health, detail) })
 }
 
-/// Looks at a store.
+/// Looks at a store, and at what it keeps of each run besides its events.
 pub async fn examine_store(store: &SharedStore) -> Result<Vec<Checkup>, StoreError> {
-    let StoreFacts { backend, location, layout_version, runs, bytes, notes } = store.describe().await?;
+    let StoreFacts { backend, location, layout_version, runs, bytes, notes, faults } = store.describe().await?;
     let size = bytes.map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
     let detail = format!("{backend} at {location}, layout {layout_version}, runs: {runs}{size}");
-    let notes = notes.into_iter().map(|note| Checkup::new("store", Health::Notice, note));
-    Ok(std::iter::once(Checkup::new("store", Health::Good, detail)).chain(notes).collect())
+    let mut checkups = vec![Checkup::new("store", Health::Good, detail)];
+    checkups.extend(notes.into_iter().map(|note| Checkup::new("store", Health::Notice, note)));
+    let is_whole = faults.is_empty();
+    checkups.extend(faults.into_iter().map(|fault| Checkup::new("store", Health::Bad, fault)));
+    match runs::examine(store).await {
+        Ok(found) => checkups.extend(found),
+        // What is missing was told already.
+        Err(_) if !is_whole => {}
+        Err(err) => checkups.push(Checkup::new("store", Health::Bad, chain(&err))),
+    }
+    Ok(checkups)
 }
 
 fn examine_directory(path: &Path) -> Checkup {

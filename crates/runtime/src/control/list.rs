@@ -3,7 +3,7 @@
 use r1_event::payload::{Payload, RunStarted};
 use r1_event::{Kind, RunId, Seq, Version};
 use r1_protocol::data::Time;
-use r1_store::{PageLimit, RunFilter, RunPosition, RunSummary, SharedStore, StoreError};
+use r1_store::{DamagedRun, Listed, PageLimit, RunFilter, RunPosition, RunSummary, SharedStore, StoreError};
 use serde::Serialize;
 
 use super::operator::OPERATOR;
@@ -37,11 +37,20 @@ pub struct RunRow {
     pub goal: Option<String>,
 }
 
+/// One entry of the listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// A run.
+    Run(RunRow),
+    /// What the store can no longer read as one. Its kind cannot be told, so it is listed whatever is asked for.
+    Damaged(DamagedRun),
+}
+
 /// A part of the listing, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
-    /// The runs.
-    pub rows: Vec<RunRow>,
+    /// The entries.
+    pub rows: Vec<Row>,
     /// How many operator and control runs were passed over.
     pub hidden: usize,
     /// Where to go on.
@@ -57,16 +66,22 @@ pub async fn list(
     limit: usize,
 ) -> Result<Listing, StoreError> {
     let page = store.list(RunFilter { after, limit, ..RunFilter::default() }).await?;
-    let next = page.next.filter(|_| !page.runs.is_empty());
-    let mut listing = Listing { next, ..Listing::default() };
-    for run in page.runs {
+    let mut listing = Listing { next: page.next, ..Listing::default() };
+    for entry in page.entries {
+        let run = match entry {
+            Listed::Run(run) => run,
+            Listed::Damaged(entry) => {
+                listing.rows.push(Row::Damaged(entry));
+                continue;
+            }
+        };
         let started = started(store, &run.run_id).await?;
         let row = row(run, started);
         let is_own = |kind: &str| kind == OPERATOR || kind == CONTROL;
         match kind {
             Some(kind) if row.kind.as_deref() != Some(kind) => {}
             None if row.kind.as_deref().is_some_and(is_own) => listing.hidden += 1,
-            Some(_) | None => listing.rows.push(row),
+            Some(_) | None => listing.rows.push(Row::Run(row)),
         }
     }
     Ok(listing)

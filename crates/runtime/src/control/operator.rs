@@ -6,7 +6,7 @@ use r1_event::{Batch, Chain, ChainError, Payload, Record, RunId, Seq, SideRecord
 use r1_protocol::{RunFacts, event_id, json};
 use r1_receipt::key::SecretKey;
 use r1_receipt::{Graph, Node, NodeId};
-use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
+use r1_store::{Listed, PageLimit, RunFilter, SharedStore, StoreError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -195,15 +195,15 @@ async fn look_for(store: &SharedStore, run: &RunId) -> Result<Vec<RunId>, StoreE
     loop {
         let filter = RunFilter { finished: Some(true), after, limit: 1000, ..RunFilter::default() };
         let page = store.list(filter).await?;
-        let ended = page.runs.is_empty();
-        for other in page.runs.into_iter().filter(|other| other.version == Version::V2 && other.started_at >= begun) {
+        let runs = page.entries.into_iter().filter_map(Listed::sound);
+        for other in runs.filter(|other| other.version == Version::V2 && other.started_at >= begun) {
             if parent(store, &other.run_id).await?.as_ref() == Some(run) {
                 found.push((other.started_at, other.run_id));
             }
         }
         match page.next {
-            Some(next) if !ended => after = Some(next),
-            _ => break,
+            Some(next) => after = Some(next),
+            None => break,
         }
     }
     found.sort();

@@ -7,7 +7,7 @@ use r1_event::side_record::{Prune, RunContext, Trees};
 use r1_event::validate::{Options, Validator};
 use r1_event::{Digest, Record, RunId, Seq, SideRecord, UnixNanos, Version, cbor};
 use r1_receipt::graph::{self, Notes};
-use r1_store::{PageLimit, RunFilter, SharedStore, StoreError};
+use r1_store::{DamagedRun, Listed, PageLimit, RunFilter, SharedStore, StoreError};
 
 use super::check::{self, blocking};
 use super::receipt::{RebuildError, notes_of};
@@ -54,21 +54,37 @@ pub async fn plan(store: &SharedStore, run: &RunId, through: Option<Seq>) -> Res
     }
 }
 
+/// What pruning all runs of an age would remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlanOlder {
+    /// Of each run that has something to remove.
+    pub plans: Vec<Plan>,
+    /// Entries that may be as old, and cannot be pruned because they cannot be read.
+    pub damaged: Vec<DamagedRun>,
+}
+
 /// What pruning all runs that ended before `before` would remove. Runs whose logs hold lasting memory stay.
-pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Plan>, PruneError> {
-    let mut plans = Vec::new();
+pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<PlanOlder, PruneError> {
+    let mut older = PlanOlder::default();
     let mut after = None;
     let index = Index::new(store.clone());
     loop {
         let filter =
             RunFilter { finished: Some(true), updated_before: Some(before), after, limit: 500, ..RunFilter::default() };
         let page = store.list(filter).await?;
-        for run in &page.runs {
-            match plan(store, &run.run_id, None).await {
+        for entry in page.entries {
+            let run = match entry {
+                Listed::Run(summary) => summary.run_id,
+                Listed::Damaged(entry) => {
+                    older.damaged.push(entry);
+                    continue;
+                }
+            };
+            match plan(store, &run, None).await {
                 Ok(plan) => {
                     // What a workspace knows is not too old because nobody learned it anew.
                     if !index.holds_memory(&plan.run_id).await? {
-                        plans.push(plan);
+                        older.plans.push(plan);
                     }
                 }
                 Err(PruneError::Nothing { .. } | PruneError::V1 { .. } | PruneError::Operator { .. }) => {}
@@ -76,8 +92,8 @@ pub async fn plan_older(store: &SharedStore, before: UnixNanos) -> Result<Vec<Pl
             }
         }
         match page.next {
-            Some(next) if !page.runs.is_empty() => after = Some(next),
-            _ => return Ok(plans),
+            Some(next) => after = Some(next),
+            None => return Ok(older),
         }
     }
 }

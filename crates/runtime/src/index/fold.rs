@@ -164,7 +164,12 @@ impl<'a> Fold<'a> {
 
     /// A run whose first event was pruned or erased.
     async fn without_beginning(&self, run: &RunId, event: &Event) -> Result<RunEntry, StoreError> {
-        let started_at = self.store.run(run).await?.map_or(event.at, |summary| summary.started_at);
+        let started_at = match self.store.run(run).await {
+            Ok(summary) => summary.map_or(event.at, |summary| summary.started_at),
+            // Its log goes on, and so do those of others.
+            Err(StoreError::Damaged { .. }) => event.at,
+            Err(err) => return Err(err),
+        };
         if let (Seq::FIRST, Said::Erased(left)) = (event.seq, &event.said) {
             return Ok(RunEntry::of_context(run, event, started_at, left.context.clone().unwrap_or_default()));
         }

@@ -1,8 +1,10 @@
 //! What the log of a run does not tell, asked of the store.
 
+use std::sync::PoisonError;
+
 use r1_event::{RunId, SideRecord};
 use r1_protocol::api::{Run, RunStatus};
-use r1_store::{Lease, StoreError};
+use r1_store::{Lease, RunSummary, StoreError};
 
 use super::Index;
 use super::drawer::load;
@@ -27,7 +29,7 @@ impl Index {
         }
         let beside = self.store.side_records(&stored).await?;
         run.sealed = beside.iter().any(|record| matches!(record, SideRecord::Seal(_)));
-        let summary = self.store.run(&stored).await?;
+        let summary = self.summary(&stored).await?;
         run.pruned_through = summary.and_then(|run| run.pruned_through).map(|seq| seq.get() - 1);
         for id in [&mut run.parent_run_id, &mut run.prior_run_id].into_iter().flatten() {
             *id = self.served_id(id).await?;
@@ -36,6 +38,21 @@ impl Index {
             from.run_id = self.served_id(&from.run_id).await?;
         }
         Ok(run)
+    }
+
+    /// What the store says of a run. One whose entry is damaged is served as its log tells, so that it takes no other
+    /// run out of a list; whoever runs the server is told once.
+    async fn summary(&self, run: &RunId) -> Result<Option<RunSummary>, StoreError> {
+        match self.store.run(run).await {
+            Err(StoreError::Damaged { run, reason }) => {
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                if told.insert(run.clone()) {
+                    tracing::error!(%run, reason, "what is stored for a run is damaged");
+                }
+                Ok(None)
+            }
+            found => found,
+        }
     }
 
     /// How a run that another program drives stands.

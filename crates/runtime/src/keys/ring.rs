@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use r1_event::KeyId;
 use r1_receipt::key::{Entry, KnownKey};
@@ -23,6 +23,12 @@ pub struct KnownKeys {
 }
 
 impl KnownKeys {
+    /// Only the keys of these files: keyring entries, JWKs or SPKI PEM files, the last two without scope or dates.
+    pub fn of_files(paths: &[PathBuf]) -> Result<Self, KeysError> {
+        let keys = paths.iter().map(|path| read_brought(path)).collect::<Result<_, _>>()?;
+        Ok(Self { keys, refused: Vec::new() })
+    }
+
     /// What is wrong with the files that were refused, in a line each.
     pub fn complaints(&self) -> impl Iterator<Item = String> {
         self.refused.iter().map(|err| match err.source() {
@@ -56,6 +62,11 @@ fn read_known(path: &Path) -> Result<Option<KnownKey>, KeysError> {
     };
     check_name(path, key.kid())?;
     Ok(Some(key))
+}
+
+/// The key of a file that somebody names.
+pub(super) fn read_brought(path: &Path) -> Result<KnownKey, KeysError> {
+    KnownKey::from_file(&read_bounded(path)?).map_err(|source| refused(path, source))
 }
 
 /// Reads an entry from the file of its key.

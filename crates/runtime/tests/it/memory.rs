@@ -288,7 +288,7 @@ async fn runs_that_hold_lasting_memory_are_not_pruned_for_their_age() {
     let first = stage.play(stage.new_run(learns)).await;
     let second = stage.play(stage.new_run(learns)).await;
     let later = r1_event::UnixNanos(r1_runtime::world::now().0 + 1_000_000_000);
-    let plans = r1_runtime::control::prune::plan_older(&stage.store, later).await.unwrap();
+    let plans = r1_runtime::control::prune::plan_older(&stage.store, later).await.unwrap().plans;
     let planned: Vec<_> = plans.iter().map(|plan| &plan.run_id).collect();
     assert_eq!(planned, [&second], "the first one is {first}");
 }

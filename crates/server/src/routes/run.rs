@@ -19,7 +19,8 @@ pub(crate) async fn find(app: &App, given: &str) -> Result<RunId, ApiError> {
             | ResolveError::Ambiguous { .. }
             | ResolveError::NoRuns,
         ) => {}
-        Err(ResolveError::Store(err)) => return Err(ApiError::internal(&err)),
+        Err(ResolveError::Damaged(entry)) if !entry.id.parse().is_ok_and(|run| is_whole(given, &run)) => {}
+        Err(err @ (ResolveError::Damaged(_) | ResolveError::Store(_))) => return Err(ApiError::internal(&err)),
     }
     // Only the index knows the ids under which logs of Starling are served.
     let found = app.index.find(given).await.map_err(|err| ApiError::internal(&err))?;

@@ -4,7 +4,7 @@ use r1_event::{RunId, UnixNanos, Version};
 
 use super::Fixture;
 use super::sample::{Writer, messages, read_all, run};
-use crate::run::{Head, RunFilter};
+use crate::run::{Head, Listed, RunFilter};
 use crate::store::SharedStore;
 
 async fn list(store: &SharedStore, filter: RunFilter) -> Vec<RunId> {
@@ -12,7 +12,7 @@ async fn list(store: &SharedStore, filter: RunFilter) -> Vec<RunId> {
     let mut runs = Vec::new();
     loop {
         let page = store.list(filter.clone()).await.unwrap();
-        runs.extend(page.runs.into_iter().map(|summary| summary.run_id));
+        runs.extend(page.entries.into_iter().filter_map(Listed::sound).map(|summary| summary.run_id));
         match page.next {
             Some(next) => filter.after = Some(next),
             None => return runs,
@@ -34,7 +34,7 @@ pub async fn runs_are_listed_newest_first_page_by_page(fixture: &dyn Fixture) {
     }
     // A page stays where it is while runs are added.
     let first = store.list(RunFilter { limit: 10, ..RunFilter::default() }).await.unwrap();
-    assert_eq!(first.runs.len(), 10);
+    assert_eq!(first.entries.len(), 10);
     Writer::started(&store, &run(25)).await;
     let rest = list(&store, RunFilter { limit: 10, after: first.next, ..RunFilter::default() }).await;
     assert_eq!(rest, newest_first[10..]);
@@ -82,6 +82,6 @@ pub async fn a_runs_summary_follows_its_log(fixture: &dyn Fixture) {
         assert_eq!(summary.head, Head::from(&writer.chain));
         assert_eq!((summary.started_at, summary.updated_at), (time(log.first()), time(log.last())));
         assert_eq!(summary.pruned_through, None);
-        assert_eq!(store.list(RunFilter::default()).await.unwrap().runs, [summary]);
+        assert_eq!(store.list(RunFilter::default()).await.unwrap().entries, [Listed::Run(summary)]);
     }
 }

@@ -14,7 +14,7 @@ use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::lease::{FencingToken, Lease};
 use crate::page::LogPage;
 use crate::rules::{self, Standing};
-use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::run::{Head, Listed, RunFilter, RunPage, RunPosition, RunSummary};
 use crate::store::{PageLimit, StoreFacts};
 use crate::watch::Watches;
 
@@ -187,8 +187,8 @@ impl Shelf {
                 && finished.is_none_or(|finished| log.chain.terminal().is_some() == finished)
                 && updated_before.is_none_or(|moment| log.updated_at < moment);
             if wanted {
-                page.runs.push(log.summary());
-                if page.runs.len() == limit {
+                page.entries.push(Listed::Run(log.summary()));
+                if page.entries.len() == limit {
                     page.next = Some(RunPosition(place as u64)).filter(|_| place > 0);
                     break;
                 }
@@ -258,6 +258,7 @@ impl Shelf {
             runs: self.runs.len() as u64,
             bytes: None,
             notes: vec!["nothing is kept when the process ends".into()],
+            faults: Vec::new(),
         }
     }
 }

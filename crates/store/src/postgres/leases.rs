@@ -12,7 +12,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Error, Row};
 
 use super::database::{Database, Param, failed, is_lost};
-use super::read::{SUMMARY, read_summary};
+use super::read::{SUMMARY, position_of, read_summary};
 use crate::error::{LeaseError, StoreError};
 use crate::lease::{Acquired, FencingToken, Lease};
 use crate::run::{OpenRun, RunPosition};
@@ -156,22 +156,33 @@ impl Database {
     }
 
     pub(super) async fn open_runs(&self, after: Option<RunPosition>, limit: usize) -> Result<Vec<OpenRun>, StoreError> {
-        let after = after.map(|position| position.0.cast_signed());
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let sql = format!(
             "SELECT s.*, l.owner, l.token, l.until FROM (SELECT {NOW} AS moment) AS clock,
                  ({SUMMARY} WHERE r.terminal IS NULL AND e.seq IS NOT NULL AND ($1::bigint IS NULL OR r.id > $1)) AS s
              LEFT JOIN @leases l ON l.run_id = s.run_id
              WHERE l.until IS NULL OR l.until <= clock.moment ORDER BY s.id LIMIT $2"
         );
-        let rows = self.query(&sql, &[(&after, Type::INT8), (&limit, Type::INT8)]).await?;
-        let read = |row: &Row| {
-            let summary = read_summary(row)?;
-            let lease =
-                row.get::<_, Option<i64>>(11).and_then(|_| read_lease(&summary.run_id, row, 10).unless_given_back());
-            Ok(OpenRun { position: RunPosition(row.get::<_, i64>(0).cast_unsigned()), summary, lease })
-        };
-        rows.iter().map(read).collect()
+        let mut open = Vec::new();
+        let mut after = after.map(|position| position.0.cast_signed());
+        // More than once only where damaged entries took the places of others.
+        while open.len() < limit {
+            let wanted = i64::try_from(limit - open.len()).unwrap_or(i64::MAX);
+            let rows = self.query(&sql, &[(&after, Type::INT8), (&wanted, Type::INT8)]).await?;
+            let Some(last) = rows.last() else { break };
+            after = Some(position_of(last)?.0.cast_signed());
+            let found = open.len();
+            for row in &rows {
+                let Ok(summary) = read_summary(row) else { continue };
+                let lease = row
+                    .get::<_, Option<i64>>(11)
+                    .and_then(|_| read_lease(&summary.run_id, row, 10).unless_given_back());
+                open.push(OpenRun { position: position_of(row)?, summary, lease });
+            }
+            if open.len() - found == rows.len() {
+                break;
+            }
+        }
+        Ok(open)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use r1_event::id::from_hex;
 use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 
@@ -65,9 +66,12 @@ impl Target {
             return Err(invalid(AMBIGUOUS));
         }
         let (url, schema) = split_schema(&format!("postgres://{rest}"));
-        let schema = schema.unwrap_or_else(|| options.schema.clone());
-        if schema.is_empty() || schema.len() > 63 || schema.contains('\0') {
-            return Err(invalid("a schema name has 1 to 63 bytes and no NUL"));
+        let schema = match schema {
+            Some(written) => decoded(&written).ok_or_else(|| invalid(NO_SCHEMA))?,
+            None => options.schema.clone(),
+        };
+        if schema.is_empty() || schema.len() > 63 || schema.chars().any(char::is_control) {
+            return Err(invalid(NO_SCHEMA));
         }
         if parameter(&url, "sslmode").is_some_and(|mode| !matches!(mode, "disable" | "prefer")) {
             return Err(invalid(NO_TLS));
@@ -100,6 +104,9 @@ impl Target {
 const NO_TLS: &str = "this r1 speaks to PostgreSQL without TLS and never falls back silently: \
      use `sslmode=disable` on a trusted network, or a local TLS tunnel";
 
+const NO_SCHEMA: &str = "a schema's name has 1 to 63 bytes of UTF-8 and no control characters; in an address `%` is \
+     followed by two hexadecimal digits, and the sign itself is %25";
+
 const NO_URL: &str = "a database is named like `postgres://USER@HOST:5432/DATABASE?schema=r1`, and a file whose name \
      looks like an address with `./` before it";
 
@@ -128,6 +135,18 @@ fn split_schema(url: &str) -> (String, Option<String>) {
     let schema = ours.last().map(|pair| pair["schema=".len()..].to_owned());
     let url = if theirs.is_empty() { base.into() } else { format!("{base}?{}", theirs.join("&")) };
     (url, schema)
+}
+
+/// A part of an address with its `%XX` as what they stand for; `None` if they stand for no text.
+fn decoded(part: &str) -> Option<String> {
+    let mut pieces = part.split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, plain) = piece.split_at_checked(2)?;
+        bytes.extend(from_hex(digits)?);
+        bytes.extend_from_slice(plain.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
 }
 
 fn parameter<'a>(url: &'a str, key: &str) -> Option<&'a str> {
@@ -165,6 +184,20 @@ mod tests {
         assert_eq!(parse("postgres://localhost/x").unwrap().schema, "r1");
         assert_eq!(parse("postgres://localhost/x?schema=a&connect_timeout=1").unwrap().schema, "a");
         assert!(refusal("postgres://localhost/x?schema=").contains("1 to 63 bytes"));
+    }
+
+    #[test]
+    fn the_schema_is_decoded_like_the_rest_of_the_address() {
+        let schema = |written: &str| parse(&format!("postgres://localhost/x?schema={written}"));
+        for (written, means) in [("my%20team", "my team"), ("%72%31", "r1"), ("caf%C3%A9", "café"), ("50%25", "50%")] {
+            assert_eq!(schema(written).unwrap().schema, means);
+        }
+        let long = "%41".repeat(64);
+        for written in ["50%", "%4", "%zz", "%+1", "%é", "%ff", "%00", "a%0Ab", "%", &long] {
+            let refusal = schema(written).err().unwrap().to_string();
+            assert!(refusal.contains("1 to 63 bytes of UTF-8"), "{written}: {refusal}");
+        }
+        assert_eq!(schema(&long[3..]).unwrap().schema.len(), 63);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use r1_event::{Chain, Digest, Kind, Record, RunId, Seq, UnixNanos, Version};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSql, Type};
 
-use super::database::{Database, Param};
+use super::database::{Database, Param, failed};
 use crate::error::StoreError;
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::page::LogPage;
-use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::run::{Head, Listed, RunFilter, RunPage, RunPosition, RunSummary, Unreadable, stored_id, stored_version};
 use crate::store::PageLimit;
 
 /// A run with its last event. Every run has one, and one that has lost all of them is shown all the same: who
@@ -24,7 +24,7 @@ impl Database {
     pub(super) async fn summary(&self, run: &RunId) -> Result<Option<RunSummary>, StoreError> {
         let key = run.as_str().as_bytes();
         let rows = self.query(&format!("{SUMMARY} WHERE r.run_id = $1"), &[(&key, Type::BYTEA)]).await?;
-        rows.first().map(read_summary).transpose()
+        rows.first().map(|row| read_summary(row).map_err(|why| why.of(run))).transpose()
     }
 
     pub(super) async fn list(&self, filter: &RunFilter) -> Result<RunPage, StoreError> {
@@ -55,8 +55,8 @@ impl Database {
         let page = &rows[..rows.len().min(limit)];
         let next = page.last().filter(|_| rows.len() > limit);
         Ok(RunPage {
-            runs: page.iter().map(read_summary).collect::<Result<_, _>>()?,
-            next: next.map(|row| RunPosition(row.get::<_, i64>(0).cast_unsigned())),
+            entries: page.iter().map(read_entry).collect::<Result<_, _>>()?,
+            next: next.map(position_of).transpose()?,
         })
     }
 
@@ -75,7 +75,7 @@ impl Database {
         let Some(first) = rows.first() else { return Ok(None) };
         let mut chain = match first.get::<_, Option<&[u8]>>(1) {
             Some(snapshot) => Chain::from_snapshot(run.clone(), snapshot).map_err(|err| damaged(err.to_string()))?,
-            None => Chain::empty(run.clone(), version_of(first.get(0)).ok_or_else(|| no_version(run))?),
+            None => Chain::empty(run.clone(), version_of(first, 0).map_err(|why| why.of(run))?),
         };
         for row in rows.iter().filter(|row| row.get::<_, Option<&[u8]>>(2).is_some()) {
             let seq = chain.next_seq();
@@ -134,16 +134,18 @@ impl Database {
             )
             .await?;
         let mut page = FeedPage { items: Vec::with_capacity(rows.len()), next: after };
+        let (mut count, mut size) = (0, 0);
         for row in rows.iter().filter(|row| row.get::<_, Option<i64>>(2).is_some()) {
             let number = |column| row.get::<_, i64>(column).cast_unsigned();
             page.next = FeedCursor { epoch: number(2), position: number(3) };
-            page.items.push(FeedItem { cursor: page.next, run: run_id_at(row, 4)?, record: record_at(row, 5) });
+            let record = record_at(row, 5);
+            (count, size) = (count + 1, size + record.size());
+            page.items.extend(run_id_at(row, 4).ok().map(|run| FeedItem { cursor: page.next, run, record }));
         }
-        let size: usize = page.items.iter().map(|item| item.record.size()).sum();
         Ok(Settled {
             below: rows.first().map_or(0, |row| row.get(0)),
             newest: rows.first().and_then(|row| row.get(1)),
-            is_full: page.items.len() >= limit.events || size >= limit.bytes,
+            is_full: count >= limit.events || size >= limit.bytes,
             page,
         })
     }
@@ -187,26 +189,45 @@ pub(super) struct Settled {
     pub(super) newest: Option<i64>,
 }
 
-/// What stands in a run's row is no format we know.
-pub(super) fn no_version(run: &RunId) -> StoreError {
-    StoreError::Damaged { run: run.clone(), reason: "its format is unknown".into() }
-}
-
 fn page_size(limit: PageLimit) -> (i64, i64) {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX).max(1);
     (number(limit.events), number(limit.bytes))
 }
 
-pub(super) fn read_summary(row: &Row) -> Result<RunSummary, StoreError> {
-    let run_id = run_id_at(row, 1)?;
+pub(super) fn read_summary(row: &Row) -> Result<RunSummary, Unreadable> {
     Ok(RunSummary {
-        version: version_of(row.get(2)).ok_or_else(|| no_version(&run_id))?,
-        head: head_of(row.get(3), seq_at(row, 6), row.get(8), row.get(9)),
-        started_at: UnixNanos(row.get(4)),
-        updated_at: UnixNanos(row.get(7)),
-        pruned_through: seq_at(row, 5),
-        run_id,
+        run_id: run_id_at(row, 1)?,
+        version: version_of(row, 2)?,
+        head: head_of(
+            column(row, 3, "terminal")?,
+            column::<Option<i64>>(row, 6, "seq")?.and_then(seq_of),
+            column(row, 8, "header")?,
+            column(row, 9, "payload")?,
+        ),
+        started_at: UnixNanos(column(row, 4, "started_at")?),
+        updated_at: UnixNanos(column(row, 7, "ts")?),
+        pruned_through: column::<Option<i64>>(row, 5, "pruned_through")?.and_then(seq_of),
     })
+}
+
+fn read_entry(row: &Row) -> Result<Listed, StoreError> {
+    Ok(match read_summary(row) {
+        Ok(summary) => Listed::Run(summary),
+        Err(why) => {
+            let id = row.try_get::<_, &[u8]>(1).unwrap_or_default();
+            Listed::Damaged(why.listed(position_of(row)?, id))
+        }
+    })
+}
+
+/// Where the run of a row of [`SUMMARY`] stands in the listing.
+pub(super) fn position_of(row: &Row) -> Result<RunPosition, StoreError> {
+    row.try_get::<_, i64>(0).map(|id| RunPosition(id.cast_unsigned())).map_err(failed)
+}
+
+/// A value of a table that may have been altered since it was looked at.
+fn column<'a, T: FromSql<'a>>(row: &'a Row, index: usize, column: &'static str) -> Result<T, Unreadable> {
+    row.try_get(index).map_err(|_| Unreadable::Column { column })
 }
 
 /// A head from a run's row and its last event.
@@ -219,7 +240,11 @@ pub(super) fn head_of(terminal: Option<i64>, last: Option<Seq>, header: Option<&
 }
 
 pub(super) fn seq_at(row: &Row, column: usize) -> Option<Seq> {
-    row.get::<_, Option<i64>>(column).and_then(|seq| Seq::new(seq.cast_unsigned()))
+    row.get::<_, Option<i64>>(column).and_then(seq_of)
+}
+
+fn seq_of(stored: i64) -> Option<Seq> {
+    Seq::new(stored.cast_unsigned())
 }
 
 pub(super) fn digest_at(row: &Row, column: usize) -> Option<Digest> {
@@ -235,15 +260,10 @@ fn record(header: &[u8], payload: Option<&[u8]>) -> Record {
     Record { header: Bytes::copy_from_slice(header), payload: payload.map(Bytes::copy_from_slice) }
 }
 
-pub(super) fn run_id_at(row: &Row, column: usize) -> Result<RunId, StoreError> {
-    let text = str::from_utf8(row.get(column)).ok().and_then(|text| text.parse().ok());
-    text.ok_or_else(|| StoreError::Backend { backend: "postgres", source: "a stored run id is not UTF-8".into() })
+pub(super) fn run_id_at(row: &Row, index: usize) -> Result<RunId, Unreadable> {
+    stored_id(column(row, index, "run_id")?)
 }
 
-pub(super) const fn version_of(number: i16) -> Option<Version> {
-    match number {
-        1 => Some(Version::V1),
-        2 => Some(Version::V2),
-        _ => None,
-    }
+pub(super) fn version_of(row: &Row, index: usize) -> Result<Version, Unreadable> {
+    stored_version(column::<i16>(row, index, "version")?.into())
 }

@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use super::database::{Database, Param, failed};
-use super::read::{SUMMARY, no_version, read_summary, record_at, version_of};
+use super::read::{SUMMARY, read_summary, record_at, version_of};
 use crate::error::StoreError;
 use crate::rules;
 
@@ -89,7 +89,7 @@ impl<'a> LockedRun<'a> {
         let sql = db.sql("SELECT id, version FROM @runs WHERE run_id = $1 FOR UPDATE");
         let rows = transaction.query_typed(&sql, &[(&key, Type::BYTEA)]).await.map_err(failed)?;
         let row = rows.first().ok_or_else(|| StoreError::NoRun { run: run.clone() })?;
-        let version = version_of(row.get(1)).ok_or_else(|| no_version(run))?;
+        let version = version_of(row, 1).map_err(|why| why.of(run))?;
         Ok(Self { db, transaction, run, id: row.get(0), version })
     }
 
@@ -131,7 +131,7 @@ impl<'a> LockedRun<'a> {
             return Ok(());
         }
         let summary = self.query(&format!("{SUMMARY} WHERE r.id = $1"), &[(&self.id, Type::INT8)]).await?;
-        let summary = summary.first().map(read_summary).transpose()?;
+        let summary = summary.first().map(read_summary).transpose().map_err(|why| why.of(self.run))?;
         let summary = summary.ok_or_else(|| StoreError::NoRun { run: self.run.clone() })?;
         rules::check_prune(prune, self.version, &summary.head, summary.pruned_through)?;
         let through = seq_param(prune.through());

@@ -56,8 +56,15 @@ pub(super) fn left_since(db: &Connection, position: u64) -> rusqlite::Result<Vec
         "SELECT c.pos, r.run_id FROM commands AS c JOIN runs AS r ON r.id = c.run
          WHERE c.pos > ?1 AND c.body IS NOT NULL ORDER BY c.pos",
     )?;
-    let left = left.query_map([signed(position)], |row| Ok((row::unsigned(row, 0)?, row::run_id(row, 1)?)))?;
-    left.collect()
+    let mut rows = left.query([signed(position)])?;
+    let mut left = Vec::new();
+    while let Some(row) = rows.next()? {
+        // A command for a run that nobody can name is nobody's.
+        if let Some(run) = row::run_id(row, 1) {
+            left.push((row::unsigned(row, 0)?, run));
+        }
+    }
+    Ok(left)
 }
 
 /// Takes a command back; false if it is not pending.

@@ -117,8 +117,9 @@ pub(super) fn remove_pruned(db: &Connection, run: &RunId) -> rusqlite::Result<bo
 /// Runs whose pruned events are not all removed yet, because a process ended half way.
 pub(super) fn unfinished_prunes(db: &Connection) -> rusqlite::Result<Vec<RunId>> {
     let mut runs = db.prepare("SELECT run_id FROM runs WHERE pruning = 1")?;
-    let runs = runs.query_map([], |row| row::run_id(row, 0))?;
-    runs.collect()
+    // A run whose row is damaged stays as it is: it must not keep the store from being opened.
+    let runs = runs.query_map([], |row| Ok(row::run_id(row, 0)))?;
+    runs.filter_map(Result::transpose).collect()
 }
 
 /// Rewrites the file without gaps and gives what is free back to the system.

@@ -1,5 +1,7 @@
 //! What stands in the file, and how an older file becomes a newer one.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, TransactionBehavior};
 
 /// `R1LG`: marks a SQLite file as ours.
@@ -117,6 +119,42 @@ const MIGRATIONS: &[&str] = &[
 /// The layout of an open file.
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.query_one("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// What of the current layout is not there any more: tables, columns and indexes. What was added does no harm.
+///
+/// A store that lost something is not refused, for most of what is in it can still be read.
+pub(super) fn faults(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut whole = Connection::open_in_memory()?;
+    migrate(&mut whole)?;
+    let found: HashSet<Part> = parts(connection)?.into_iter().collect();
+    let has_table = |table: &String| found.contains(&("table".into(), table.clone(), table.clone()));
+    let lost = parts(&whole)?.into_iter().filter(|part| !found.contains(part));
+    let lost = lost.filter(|(kind, table, _)| kind == "table" || has_table(table));
+    Ok(lost.map(|(kind, table, name)| fault(&kind, &table, &name)).collect())
+}
+
+fn fault(kind: &str, table: &str, name: &str) -> String {
+    match kind {
+        "column" => format!("the column `{name}` of the table `{table}` is missing: restore a backup"),
+        "index" => format!("the index `{name}` of the table `{table}` is missing: restore a backup"),
+        _ => format!("the table `{name}` is missing, and with it all that was kept there: restore a backup"),
+    }
+}
+
+/// What it is, the table it belongs to, and its name.
+type Part = (String, String, String);
+
+/// Every table, column and index.
+fn parts(connection: &Connection) -> rusqlite::Result<Vec<Part>> {
+    let mut parts = connection.prepare(
+        "SELECT type, tbl_name, name FROM sqlite_schema WHERE sql IS NOT NULL
+         UNION ALL
+         SELECT 'column', t.name, c.name FROM sqlite_schema AS t JOIN pragma_table_info(t.name) AS c
+         WHERE t.type = 'table'",
+    )?;
+    let parts = parts.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    parts.collect()
 }
 
 /// Brings an empty or older file up to date; all steps or none.

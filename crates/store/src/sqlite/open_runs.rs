@@ -3,10 +3,9 @@
 use r1_event::UnixNanos;
 use rusqlite::{Connection, params};
 
-use super::row::{RunRow, signed};
+use super::row::RunRow;
 use super::{lease, read};
 use crate::error::StoreError;
-use crate::lease::Lease;
 use crate::run::{OpenRun, RunPosition};
 
 /// The index is named because SQLite would rather go through all runs in the order of their keys.
@@ -14,7 +13,7 @@ const SQL: &str = "
     SELECT r.id, r.run_id, r.version, r.started_at, r.terminal, r.pruned_through, l.token, l.owner, l.until
     FROM runs AS r INDEXED BY runs_open LEFT JOIN leases AS l ON l.run_id = r.run_id
     WHERE r.terminal IS NULL AND r.id > ?1 AND (l.until IS NULL OR l.until <= ?2)
-    ORDER BY r.id LIMIT ?3";
+    ORDER BY r.id";
 
 /// Up to `limit` open runs behind `after` whose lease is not good `now`, oldest first.
 pub(super) fn open_runs(
@@ -24,21 +23,23 @@ pub(super) fn open_runs(
     now: UnixNanos,
 ) -> Result<Vec<OpenRun>, StoreError> {
     let mut runs = db.prepare_cached(SQL)?;
-    let after = after.map_or(0, |RunPosition(id)| signed(id));
-    let runs = runs.query_map(params![after, now.0, signed(limit as u64)], |row| {
-        let run = RunRow::read(row)?;
+    let after = after.map_or(i64::MIN, |RunPosition(id)| id.cast_signed());
+    let mut runs = runs.query(params![after, now.0])?;
+    let mut open = Vec::new();
+    while open.len() < limit
+        && let Some(row) = runs.next()?
+    {
+        let Ok(run) = RunRow::read(row) else { continue };
         let lease = match row.get::<_, Option<i64>>(6)? {
             Some(_) => lease::read(&run.run_id, row, 6)?.unless_given_back(),
             None => None,
         };
-        Ok((run, lease))
-    })?;
-    let open = |row: rusqlite::Result<(RunRow, Option<Lease>)>| {
-        let (run, lease) = row?;
         let position = RunPosition(run.id.cast_unsigned());
-        Ok(OpenRun { position, summary: read::summarise(db, run)?, lease })
-    };
-    runs.map(open).collect()
+        if let Ok(summary) = read::summarise(db, run)? {
+            open.push(OpenRun { position, summary, lease });
+        }
+    }
+    Ok(open)
 }
 
 #[cfg(test)]
@@ -51,7 +52,7 @@ mod tests {
     /// How many steps SQLite takes to find the open runs, and how many it finds.
     fn search(db: &Connection) -> (i32, usize) {
         let mut runs = db.prepare(SQL).unwrap();
-        let found = runs.query_map(params![0, 1, 100], |_| Ok(())).unwrap().count();
+        let found = runs.query_map(params![0, 1], |_| Ok(())).unwrap().count();
         (runs.get_status(StatementStatus::VmStep), found)
     }
 

@@ -12,16 +12,16 @@ use super::standing;
 use crate::error::StoreError;
 use crate::feed::{FeedCursor, FeedItem, FeedPage};
 use crate::page::LogPage;
-use crate::run::{Head, RunFilter, RunPage, RunPosition, RunSummary};
+use crate::run::{Head, Listed, RunFilter, RunPage, RunPosition, RunSummary, Unreadable};
 use crate::store::PageLimit;
 
 pub(super) fn head(db: &Connection, run: &RunId) -> Result<Option<Head>, StoreError> {
-    Ok(RunRow::find(db, run)?.map(|row| standing::head(db, &row)).transpose()?)
+    Ok(summary(db, run)?.map(|summary| summary.head))
 }
 
 /// The chain at the last snapshot, followed through the events after it.
 pub(super) fn chain(db: &Connection, run: &RunId) -> Result<Option<Chain>, StoreError> {
-    let Some(row) = RunRow::find(db, run)? else { return Ok(None) };
+    let Some(row) = RunRow::look_up(db, run)? else { return Ok(None) };
     let damaged = |reason: String| StoreError::Damaged { run: run.clone(), reason };
     let mut snapshot = db.prepare_cached("SELECT snapshot FROM runs WHERE id = ?1")?;
     let snapshot: Option<Vec<u8>> = snapshot.query_one([row.id], |row| row.get(0))?;
@@ -41,17 +41,35 @@ pub(super) fn chain(db: &Connection, run: &RunId) -> Result<Option<Chain>, Store
 
 pub(super) fn page(db: &Connection, run: &RunId, from: Seq, limit: PageLimit) -> Result<LogPage, StoreError> {
     let asked = from;
-    let Some(row) = RunRow::find(db, run)?.filter(|_| from.get() < Seq::MAX) else { return Ok(LogPage::empty(asked)) };
-    let from = signed(row.pruned_through.map_or(Seq::FIRST, Seq::next).max(from).get());
-    let lying = match neighbours(db, row.id, from, sql_limit(limit))? {
-        Some(ends) => as_it_lies(db, row.id, from, ends, limit)?,
+    let Some(run) = Shelved::of(db, run)?.filter(|_| from.get() < Seq::MAX) else { return Ok(LogPage::empty(asked)) };
+    let from = signed(run.pruned_through.map_or(Seq::FIRST, Seq::next).max(from).get());
+    let lying = match neighbours(db, run.id, from, sql_limit(limit))? {
+        Some(ends) => as_it_lies(db, run.id, from, ends, limit)?,
         None => None,
     };
     let (sheet, last) = match lying {
         Some(page) => page,
-        None => by_index(db, row.id, from, limit)?,
+        None => by_index(db, run.id, from, limit)?,
     };
     Ok(LogPage::new(asked, sheet.records().collect(), last))
+}
+
+/// All that reading a log takes of its run's row: a log can be read whatever became of the rest.
+struct Shelved {
+    id: i64,
+    pruned_through: Option<Seq>,
+}
+
+impl Shelved {
+    fn of(db: &Connection, run: &RunId) -> rusqlite::Result<Option<Self>> {
+        let mut found = db.prepare_cached("SELECT id, pruned_through FROM runs WHERE run_id = ?1")?;
+        found.query_one([run.as_str()], |row| Ok(Self { id: row.get(0)?, pruned_through: pruned(row, 1) })).optional()
+    }
+}
+
+/// The last event that was pruned, as far as that can be told.
+fn pruned(row: &Row<'_>, index: usize) -> Option<Seq> {
+    row::seq(row, index).ok()
 }
 
 fn by_index(db: &Connection, run: i64, from: i64, limit: PageLimit) -> rusqlite::Result<(Sheet, Option<Seq>)> {
@@ -119,17 +137,20 @@ pub(super) fn feed(db: &Connection, after: FeedCursor, limit: PageLimit) -> Resu
         db.prepare_cached("SELECT pos, run, seq, header, payload FROM events WHERE pos > ?1 ORDER BY pos LIMIT ?2")?;
     let mut events = events.query(params![signed(after.position), sql_limit(limit)])?;
     let (mut room, mut sheet) = (limit.room(), Sheet::within(limit));
-    let mut runs: HashMap<i64, RunRow> = HashMap::new();
+    let mut runs: HashMap<i64, Option<Feeding>> = HashMap::new();
     let (mut places, mut next) = (Vec::new(), after);
     while let Some(event) = events.next()? {
         let id = event.get(1)?;
         let run = match runs.entry(id) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(new) => new.insert(run_row(db, id)?),
+            std::collections::hash_map::Entry::Vacant(new) => new.insert(Feeding::of(db, id)?),
         };
         let cursor = FeedCursor { epoch: 0, position: row::unsigned(event, 0)? };
         // Events that are being pruned may still be there for a moment.
-        if run.pruned_through.is_none_or(|gone| gone.get().cast_signed() < event.get(2).unwrap_or(i64::MAX)) {
+        let is_there = |run: &&mut Feeding| {
+            run.pruned_through.is_none_or(|gone| gone.get().cast_signed() < event.get(2).unwrap_or(i64::MAX))
+        };
+        if let Some(run) = run.as_mut().filter(is_there) {
             if !sheet.take(event, 3, &mut room)? {
                 break;
             }
@@ -147,55 +168,79 @@ pub(super) fn feed_end(db: &Connection) -> Result<FeedCursor, StoreError> {
     Ok(FeedCursor { epoch: 0, position: last.query_one([], |row| row::unsigned(row, 0))? })
 }
 
-fn run_row(db: &Connection, id: i64) -> rusqlite::Result<RunRow> {
-    let mut run =
-        db.prepare_cached("SELECT id, run_id, version, started_at, terminal, pruned_through FROM runs WHERE id = ?1")?;
-    run.query_one([id], RunRow::read)
+/// What the feed needs of a run's row.
+struct Feeding {
+    run_id: RunId,
+    pruned_through: Option<Seq>,
+}
+
+impl Feeding {
+    /// `None` if the row is gone or does not tell which run it is.
+    fn of(db: &Connection, id: i64) -> rusqlite::Result<Option<Self>> {
+        let mut run = db.prepare_cached("SELECT run_id, pruned_through FROM runs WHERE id = ?1")?;
+        let found = run.query_one([id], |row| {
+            let run_id = row::run_id(row, 0);
+            Ok(run_id.map(|run_id| Self { run_id, pruned_through: pruned(row, 1) }))
+        });
+        Ok(found.optional()?.flatten())
+    }
 }
 
 pub(super) fn summary(db: &Connection, run: &RunId) -> Result<Option<RunSummary>, StoreError> {
-    RunRow::find(db, run)?.map(|row| summarise(db, row)).transpose()
+    let Some(row) = RunRow::look_up(db, run)? else { return Ok(None) };
+    summarise(db, row)?.map(Some).map_err(|why| why.of(run))
 }
 
 pub(super) fn list(db: &Connection, filter: &RunFilter) -> Result<RunPage, StoreError> {
     let RunFilter { id_prefix, finished, updated_before, after, limit } = filter;
     let limit = if *limit == 0 { 100 } else { *limit };
+    let mut page = RunPage::default();
+    // Keys of any sign go on behind themselves, whoever wrote them.
+    let Some(last) = after.map_or(Some(i64::MAX), |RunPosition(id)| id.cast_signed().checked_sub(1)) else {
+        return Ok(page);
+    };
     let mut runs = db.prepare_cached(
         "SELECT id, run_id, version, started_at, terminal, pruned_through FROM runs
-         WHERE id < ?1 AND (?2 IS NULL OR (terminal IS NOT NULL) = ?2)
+         WHERE id <= ?1 AND (?2 IS NULL OR (terminal IS NOT NULL) = ?2)
            AND (?3 IS NULL OR substr(run_id, 1, length(?3)) = ?3)
          ORDER BY id DESC",
     )?;
-    let before = after.map_or(i64::MAX, |RunPosition(id)| signed(id));
-    let mut runs = runs.query(params![before, finished, id_prefix])?;
-    let mut page = RunPage::default();
+    let mut runs = runs.query(params![last, finished, id_prefix])?;
     while let Some(row) = runs.next()? {
-        let row = RunRow::read(row)?;
-        let id = row.id.cast_unsigned();
-        let summary = summarise(db, row)?;
-        if updated_before.is_none_or(|moment| summary.updated_at < moment) {
-            page.runs.push(summary);
-            if page.runs.len() == limit {
-                page.next = Some(RunPosition(id));
-                break;
-            }
+        let found = match RunRow::read(row) {
+            Ok(run) => summarise(db, run)?,
+            Err(why) => Err(why),
+        };
+        let entry = match found {
+            Ok(summary) if updated_before.is_some_and(|moment| summary.updated_at >= moment) => continue,
+            Ok(summary) => Listed::Run(summary),
+            Err(why) => Listed::Damaged(RunRow::damaged(row, &why)?),
+        };
+        page.entries.push(entry);
+        if page.entries.len() == limit {
+            page.next = Some(RunPosition(row.get::<_, i64>(0)?.cast_unsigned()));
+            break;
         }
     }
     Ok(page)
 }
 
 /// A run's row in a listing, with its head.
-pub(super) fn summarise(db: &Connection, row: RunRow) -> Result<RunSummary, StoreError> {
-    let last = standing::last_event(db, &row)?;
+pub(super) fn summarise(db: &Connection, row: RunRow) -> rusqlite::Result<Result<RunSummary, Unreadable>> {
+    let last = match standing::last_event(db, &row) {
+        Ok(last) => last,
+        Err(err) if row::is_damage(&err) => return Ok(Err(Unreadable::LastEvent { reason: err.to_string() })),
+        Err(err) => return Err(err),
+    };
     let updated_at = last.as_ref().and_then(|(_, record)| crate::place(record)).map(|place| place.ts);
-    Ok(RunSummary {
+    Ok(Ok(RunSummary {
         version: row.version,
         head: standing::head_at(&row, last.as_ref()),
         started_at: row.started_at,
         updated_at: updated_at.unwrap_or(row.started_at),
         pruned_through: row.pruned_through,
         run_id: row.run_id,
-    })
+    }))
 }
 
 pub(super) fn side_records(db: &Connection, run: &RunId) -> Result<Vec<SideRecord>, StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use r1_store::conformance::sample::{Writer, batch, messages, run};
-use r1_store::{AppendError, OpenError, PostgresStore, RunFilter, SharedStore, Store as _};
+use r1_store::{AppendError, Listed, OpenError, PostgresStore, RunFilter, SharedStore, Store as _};
 
 use crate::postgres::{Schema, options};
 
@@ -15,8 +15,9 @@ async fn a_run_that_lost_all_its_events_is_still_listed() {
     let end = Writer::finished(&store, &finished, 3).await.chain;
     Writer::started(&store, &open).await;
     schema.execute("DELETE FROM @events").await;
-    let page = store.list(RunFilter::default()).await.unwrap();
-    assert_eq!(page.runs.iter().map(|run| &run.run_id).collect::<Vec<_>>(), [&open, &finished]);
+    let listed = store.list(RunFilter::default()).await.unwrap().entries;
+    let runs: Vec<_> = listed.into_iter().filter_map(Listed::sound).map(|run| run.run_id).collect();
+    assert_eq!(runs, [open, finished.clone()]);
     let summary = store.run(&finished).await.unwrap().unwrap();
     assert_eq!((summary.head.hash, summary.head.terminal), (None, end.terminal()));
     assert_eq!(summary.updated_at, summary.started_at);
@@ -66,5 +67,28 @@ async fn a_table_that_was_altered_is_refused_by_name_until_it_is_as_it_was() {
         schema.execute(back).await;
     }
     schema.execute("ALTER TABLE @runs ADD remark text").await;
-    assert_eq!(schema.open().await.list(RunFilter::default()).await.unwrap().runs.len(), 1);
+    assert_eq!(schema.open().await.list(RunFilter::default()).await.unwrap().entries.len(), 1);
+}
+
+#[tokio::test]
+async fn an_id_that_is_no_text_and_a_table_altered_since_damage_entries_alone() {
+    let schema = Schema::new();
+    let store: SharedStore = Arc::new(schema.open().await);
+    for n in 1..=2 {
+        Writer::finished(&store, &run(n), 3).await;
+    }
+    schema.execute("UPDATE @runs SET run_id = '\\xff00' WHERE id = 1").await;
+    schema.execute("ALTER TABLE @runs ALTER started_at DROP NOT NULL").await;
+    schema.execute("UPDATE @runs SET started_at = NULL WHERE id = 2").await;
+    let damaged: Vec<_> = store.list(RunFilter::default()).await.unwrap().entries;
+    let damaged: Vec<_> = damaged
+        .into_iter()
+        .map(|entry| match entry {
+            Listed::Damaged(damaged) => (damaged.id, damaged.reason),
+            Listed::Run(summary) => panic!("{summary:?}"),
+        })
+        .collect();
+    let altered = "`started_at` holds something else than what was written there".to_owned();
+    let no_text = "its run id cannot be one: it is not UTF-8".to_owned();
+    assert_eq!(damaged, [(run(2).to_string(), altered), ("0xff00".into(), no_text)]);
 }

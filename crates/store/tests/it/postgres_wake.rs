@@ -31,11 +31,19 @@ async fn take<T>(stream: &mut (impl Stream<Item = Result<T, StoreError>> + Unpin
 
 async fn open(url: &str, poll_interval: Duration, notifications: bool) -> SharedStore {
     let options = PostgresOptions { poll_interval, notifications, ..options() };
-    let store = PostgresStore::open(url, options).await.unwrap();
-    while notifications && !store.describe().await.unwrap().notes.contains(&"notifications: listening".to_owned()) {
+    let store: SharedStore = Arc::new(PostgresStore::open(url, options).await.unwrap());
+    while notifications && !hears(&store).await {
         tokio::task::yield_now().await;
     }
-    Arc::new(store)
+    store
+}
+
+/// What the store says of notifications.
+async fn hears(store: &SharedStore) -> bool {
+    let notes = store.describe().await.unwrap().notes;
+    let note = notes.iter().find_map(|note| note.strip_prefix("notifications: ")).unwrap();
+    assert!(note == "listening" || note.contains("found by polling"), "{note}");
+    note == "listening"
 }
 
 /// Whether tails of `reading` keep up with what is written elsewhere.
@@ -103,8 +111,12 @@ async fn polling_alone_wakes_the_holder_of_a_run() {
 async fn log_13_a_pooler_that_drops_notifications_loses_nothing() {
     let schema = Schema::new();
     let proxy = Proxy::before(&schema.server).await;
-    follows(&schema, open(&proxy.through(&schema.url()), SOON, true).await).await;
-    assert!(proxy.dropped() > 0, "there was nothing to drop");
+    let options = PostgresOptions { poll_interval: SOON, notifications: true, ..options() };
+    let reading: SharedStore = Arc::new(PostgresStore::open(&proxy.through(&schema.url()), options).await.unwrap());
+    assert!(!hears(&reading).await, "that it listens is no sign that it hears");
+    let told = proxy.dropped();
+    follows(&schema, reading).await;
+    assert!(proxy.dropped() > told, "there was nothing to drop");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

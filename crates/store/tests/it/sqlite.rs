@@ -3,6 +3,7 @@
 mod child;
 mod crash;
 mod disk;
+mod entries;
 mod erase;
 mod layout;
 mod pages;

@@ -6,7 +6,7 @@ use r1_runtime::agent::RunState;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::command;
 use r1_runtime::{artifact, history};
-use r1_store::{Pages, RunFilter, SharedStore};
+use r1_store::{Listed, Pages, RunFilter, SharedStore};
 
 use super::Pending;
 use crate::ask;
@@ -38,16 +38,16 @@ pub(super) async fn pending(store: &SharedStore) -> Result<Vec<Pending>, CliErro
     let mut after = None;
     loop {
         let page = store.list(RunFilter { finished: Some(false), after, limit: 200, ..RunFilter::default() }).await?;
-        for run in &page.runs {
-            // A log of another agent, or one that cannot be folded, has no questions for us.
+        // A log of another agent, or one that cannot be read or folded, has no questions for us.
+        for run in page.entries.into_iter().filter_map(Listed::sound) {
             let Ok(state) = history::load(store, &run.run_id).await else { continue };
             if state.approvals().next().is_some() {
                 found.extend(requests(store, &state).await?);
             }
         }
         match page.next {
-            Some(next) if !page.runs.is_empty() => after = Some(next),
-            _ => break,
+            Some(next) => after = Some(next),
+            None => break,
         }
     }
     found.reverse();

@@ -68,8 +68,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     if args.format != Form::Stoke {
         args.lines.refuse()?;
     }
-    let target = Target::open(context, &args.target).await?.only(args.run.as_deref())?;
-    if let Some(log) = target.logs.iter().find(|log| log.damage().is_some()) {
+    let target = Target::open(context, &args.target).await?.only(args.run.as_deref())?.whole()?;
+    if let Some(log) = target.iter().find(|log| log.damage().is_some()) {
         let damage = log.damage().map(ToString::to_string).unwrap_or_default();
         return Err(CliError::new("the file cannot be read to its end, so an export would lose events")
             .because(damage)
@@ -78,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let progress = Progress::default();
     let ticker = Ticker::start(&progress, "exported");
     let mut logs = Vec::new();
-    for log in target.logs {
+    for log in target {
         let notes = if args.format == Form::Stoke { stoke::notes(&log).await? } else { Notes::default() };
         logs.push((log, notes));
     }

@@ -48,16 +48,16 @@ struct RunReport {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
-    let mut targets = Vec::new();
+    let mut logs = Vec::new();
     for file in &args.files {
-        targets.push(Target::of_file(open_file(file)?).await?.only(args.run.as_deref())?);
+        logs.extend(Target::of_file(open_file(file)?).await?.only(args.run.as_deref())?.whole()?);
     }
     let store = context.open_store(Purpose::Create).await?;
     let keyring = context.keyring()?;
     let progress = Progress::default();
     let ticker = Ticker::start(&progress, "checked");
     let mut runs = Vec::new();
-    for log in targets.into_iter().flat_map(|target| target.logs) {
+    for log in logs {
         let imported = import::import(&store, log, &keyring, progress.clone()).await?;
         runs.push(RunReport { run_id: imported.run_id.to_string(), added: imported.added, known: imported.known });
     }

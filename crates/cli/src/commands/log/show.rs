@@ -46,9 +46,16 @@ pub(crate) struct Args {
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && to < from
+    {
+        return Err(CliError::new(format!("`--to {to}` lies before `--from {from}`, so nothing is between them"))
+            .hint(format!("show them with `--from {to} --to {from}`")));
+    }
     let target = Target::open(context, &args.target).await?.only(args.run.as_deref())?;
+    let logs = target.whole()?;
     // Reading blocks, and nothing else is to be done meanwhile.
-    tokio::task::block_in_place(|| print(&args, &target.logs))?;
+    tokio::task::block_in_place(|| print(&args, &logs))?;
     Ok(Exit::Ok)
 }
 
@@ -99,7 +106,11 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
         Some(seq) if shown == 0 => {
             Err(CliError::new(format!("there is no event {seq}")).hint("see all events without `--seq`"))
         }
-        _ => Ok(()),
+        None if shown == 0 && (args.from.is_some() || args.to.is_some()) => {
+            output::note("there are no events in this range");
+            Ok(())
+        }
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -75,14 +75,16 @@ impl Outcome {
             Ok(target) => target,
             Err(err) => return self.unreadable.push(err),
         };
+        let (logs, damaged, store) = target.into_parts();
         let progress = Progress::default();
         let _ticker = Ticker::start(&progress, "checked");
-        for log in target.logs {
-            match judge(log, target.store.as_ref(), keyring, &progress).await {
+        for log in logs {
+            match judge(log, store.as_ref(), keyring, &progress).await {
                 Ok(verdict) => self.verdicts.push(verdict),
                 Err(err) => self.unreadable.push(err),
             }
         }
+        self.verdicts.extend(damaged.iter().map(check::damaged_entry));
     }
 
     fn tell(mut self, json: bool) -> Result<Exit, CliError> {

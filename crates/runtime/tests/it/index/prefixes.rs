@@ -5,7 +5,7 @@ use std::time::Duration;
 use r1_event::{Batch, Chain, Record, RunId, Seq};
 use r1_runtime::history;
 use r1_runtime::index::Index;
-use r1_store::{PageLimit, RunFilter, SharedStore};
+use r1_store::{Listed, PageLimit, RunFilter, SharedStore};
 
 const TTL: Duration = Duration::from_secs(60);
 
@@ -13,7 +13,7 @@ const TTL: Duration = Duration::from_secs(60);
 pub(crate) async fn agree(store: &SharedStore, run: &RunId) {
     let copy = super::memory();
     let others = store.list(RunFilter { limit: 1000, ..RunFilter::default() }).await.unwrap();
-    for other in others.runs.iter().filter(|other| other.run_id != *run) {
+    for other in others.entries.into_iter().filter_map(Listed::sound).filter(|other| other.run_id != *run) {
         append(&copy, &other.run_id, log(store, &other.run_id).await).await;
     }
     let index = Index::new(copy.clone());

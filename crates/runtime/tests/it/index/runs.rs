@@ -12,7 +12,7 @@ use r1_runtime::control::go_on::{Changes, fork, retry};
 use r1_runtime::control::operator::{self, About, OperatorRun};
 use r1_runtime::emit::Emission;
 use r1_runtime::index::{Index, IndexError, RunQuery, TaskQuery};
-use r1_store::SharedStore;
+use r1_store::{DocumentChange, SharedStore};
 use serde_json::json;
 
 use super::together::assert_same_from_nothing;
@@ -246,4 +246,33 @@ async fn pieces_of_output_cost_next_to_nothing() {
     let took = began.elapsed();
     println!("{EVENTS} events in {took:?}: {:.0} a second", EVENTS as f64 / took.as_secs_f64());
     assert_eq!(index.run(run.as_str()).await.unwrap().unwrap().last_sequence, EVENTS + 1);
+}
+
+#[tokio::test]
+async fn a_run_whose_entry_is_damaged_takes_no_other_out_of_a_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = super::sqlite(&dir).await;
+    let stage = Stage::on(store.clone());
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        runs.push(stage.play(stage.new_run(DONE)).await.to_string());
+    }
+    let damage = |change: String| {
+        let database = rusqlite::Connection::open(dir.path().join("r1.db")).unwrap();
+        database.execute(&format!("UPDATE runs SET {change}"), []).unwrap();
+    };
+    damage(format!("version = 9 WHERE run_id = '{}'", runs[1]));
+    damage(format!("run_id = '' WHERE run_id = '{}'", runs[2]));
+    let index = Index::new(store.clone());
+    let listed = || async {
+        let found = index.runs(RunQuery::default()).await.unwrap().data;
+        assert_eq!(index.tasks(TaskQuery::default()).await.unwrap().data.len(), found.len());
+        found.into_iter().map(|run| run.id).collect::<Vec<_>>()
+    };
+    assert_eq!(listed().await, [runs[2].as_str(), &runs[1], &runs[0]], "what was known stays known");
+    let anew = DocumentChange::Clear { collection: "index".into() };
+    assert!(store.change_documents(vec![anew]).await.unwrap());
+    assert_eq!(listed().await, [runs[1].as_str(), &runs[0]], "made anew, only what nobody can name is missing");
+    assert!(index.run(&runs[1]).await.is_err(), "whoever asks for it is told");
+    assert_eq!(index.run(&runs[2]).await.unwrap(), None);
 }

@@ -35,7 +35,7 @@ async fn log_12_a_full_disk_poisons_the_writer_and_reading_goes_on() {
     assert!(matches!(store.collect_blobs(LONG).await, Err(StoreError::Poisoned { .. })));
     let log = read_all(&store, &run(1)).await;
     assert_eq!(follow(&run(1), Version::V2, &log), writer.chain, "all that was acknowledged, nothing else");
-    let notes = store.describe().await.unwrap().notes.join("\n");
+    let notes = store.describe().await.unwrap().faults.join("\n");
     assert!(notes.contains("writes are refused"), "{notes}");
     store.close().await.unwrap();
 

@@ -178,7 +178,7 @@ async fn log_17_reading_only_changes_no_byte() {
         let store: SharedStore = Arc::new(store);
         let log = read_all(&store, &run(1)).await;
         assert_eq!(follow(&run(1), Version::V2, &log), writer.chain, "{}", folder.display());
-        assert_eq!(store.list(Default::default()).await.unwrap().runs.len(), 1);
+        assert_eq!(store.list(Default::default()).await.unwrap().entries.len(), 1);
         store.describe().await.unwrap();
         let err = store.append(&writer.lease, r1_event::Batch::new(&writer.chain)).await.unwrap_err();
         let AppendError::Failed { source, .. } = err else { panic!("{err:?}") };
