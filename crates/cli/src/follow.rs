@@ -1,31 +1,33 @@
 //! Working on a run while a person watches: shows it as it goes, asks what must be asked, and stops in
 //! order when told to.
 
-use std::io::{IsTerminal as _, Write as _};
+mod paper;
+mod screen;
+
+use std::io::IsTerminal as _;
 use std::pin::pin;
 
 use futures_util::StreamExt as _;
-use r1_event::{Digest, Kind, Payload, Record, RunId, Seq};
-use r1_protocol::RunFacts;
+use r1_event::{Digest, Kind, Payload, RunId, Seq};
 use r1_protocol::data::{self, EventData};
-use r1_protocol::stoke::{Cause, LineKind, Options};
-use r1_runtime::agent::RunState;
+use r1_protocol::stoke::Cause;
 use r1_runtime::agent::command::Command;
 use r1_runtime::control::command::{Answer, CommandError, command};
-use r1_runtime::control::stoke::RunLines;
 use r1_runtime::engine::{Claim, Outcome as Worked};
-use r1_runtime::{artifact, world};
+use r1_runtime::world;
 use r1_store::SharedStore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::ask::{self, Attendance, Desk, Reply};
+use self::screen::{Left, Screen};
+use crate::ask::{self, Attendance};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::keyboard::Keyboard;
-use crate::output::{self, DIM, NOTICE, Stdout};
-use crate::render::live::{Live, Look};
+use crate::output;
+use crate::render::live::Look;
+use crate::render::terminal;
 use crate::signals::Signals;
 use crate::workshop::Workshop;
 
@@ -37,6 +39,15 @@ pub(crate) struct Follow {
     pub(crate) attendance: Attendance,
     /// The first event that is shown.
     pub(crate) from: Seq,
+    /// Whether the run goes on although nobody sees it any more.
+    pub(crate) detached: bool,
+}
+
+impl Follow {
+    /// From the beginning to the end, as long as somebody sees it.
+    pub(crate) const fn new(look: Option<Look>, attendance: Attendance) -> Self {
+        Self { look, attendance, from: Seq::FIRST, detached: false }
+    }
 }
 
 /// How it came to an end.
@@ -48,8 +59,8 @@ pub(crate) struct Followed {
 
 /// The look of a run on this terminal.
 pub(crate) fn look(thinking: bool, verbose: bool) -> Look {
-    let width = std::io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
-    let width = width.map(|(terminal_size::Width(columns), _)| usize::from(columns).clamp(40, 140));
+    // Longer lines are hard to read.
+    let width = terminal::width().map(|columns| columns.min(140));
     Look { width, thinking, verbose, ..Look::default() }
 }
 
@@ -63,16 +74,22 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
     };
     let store = workshop.engine.store();
     let mut events = pin!(r1_store::tail(store.clone(), run.clone(), Seq::FIRST));
-    let mut screen = Screen::new(store.clone(), run.clone(), follow);
+    let mut screen = Screen::new(store.clone(), run.clone(), &follow);
     let mut keyboard = Keyboard::new();
     let mut commands: JoinSet<Result<Answer, CommandError>> = JoinSet::new();
     let mut asked_to_end: Option<Exit> = None;
     let mut at_work = true;
     loop {
+        if screen.is_lost() && screen.begun && !follow.detached && asked_to_end.is_none() {
+            asked_to_end = Some(Exit::PipeClosed);
+            output::note("the output goes nowhere any more: the run is cancelled");
+            screen.stop_asking();
+            send(&mut commands, workshop, run, cancel_for(Cause::StdoutClosed));
+        }
         let patience = screen.patience;
         tokio::select! {
             event = events.next() => match event {
-                Some(record) => screen.take(&record?).await?,
+                Some(record) => screen.take(&record?).await,
                 None => break,
             },
             done = &mut worker, if at_work => {
@@ -83,24 +100,25 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
                 }
             }
             line = keyboard.line(), if screen.asks() && patience.is_none_or(|at| Instant::now() < at) => {
-                if let Some(answer) = screen.typed(line)? {
+                if let Some(answer) = screen.typed(line) {
                     send(&mut commands, workshop, run, answer);
                 }
             }
             () = sleep_until(patience.unwrap_or_else(Instant::now)), if patience.is_some() => {
-                if let Some(answer) = screen.assume()? {
+                if let Some(answer) = screen.assume() {
                     send(&mut commands, workshop, run, answer);
                 }
             }
             Some(sent) = commands.join_next() => screen.sent(sent)?,
             // A signal that comes earlier is not lost: it is taken then.
             exit = signals.next(), if screen.begun => {
-                if asked_to_end.is_some() {
+                if asked_to_end.is_some_and(|asked| asked != Exit::PipeClosed) {
                     // Whoever asks twice does not want to wait: the run can be resumed.
                     std::process::exit(i32::from(exit.code()));
                 }
                 asked_to_end = Some(exit);
-                screen.stopping()?;
+                screen.stop_asking();
+                screen.say("stopping the run in order; once more to leave at once");
                 send(&mut commands, workshop, run, cancel_on(exit));
             }
         }
@@ -109,7 +127,28 @@ pub(crate) async fn work(workshop: &Workshop, run: &RunId, claim: Claim, follow:
         // The run is over; what is left is to seal it and to give the lease back.
         worker.await.map_err(|err| CliError::new("the worker broke down").because(err))??;
     }
-    screen.finish(asked_to_end)
+    let Left { ended, result, lost } = screen.finish();
+    let exit = exit_of(ended.as_ref(), asked_to_end);
+    let exit = match lost {
+        Some(lost) => unseen(exit, lost.into(), follow.detached)?,
+        None => exit,
+    };
+    Ok(Followed { exit, result })
+}
+
+/// The exit of a run of which not everything was seen.
+pub(crate) fn unseen(exit: Exit, lost: CliError, detached: bool) -> Result<Exit, CliError> {
+    match (exit, lost.is_closed_pipe()) {
+        (exit, true) if detached => Ok(exit),
+        // With nobody to tell, the exit code is all that can be said.
+        (Exit::Ok | Exit::PipeClosed, true) => Ok(Exit::PipeClosed),
+        (exit, true) => Ok(exit),
+        (Exit::Ok | Exit::PipeClosed, false) => Err(lost),
+        (exit, false) => {
+            output::print_error(&lost);
+            Ok(exit)
+        }
+    }
 }
 
 /// What a signal asks of the run.
@@ -167,224 +206,6 @@ pub(crate) fn is_claim(payload: &Payload) -> bool {
 fn send(commands: &mut JoinSet<Result<Answer, CommandError>>, workshop: &Workshop, run: &RunId, asked: Command) {
     let (engine, run) = (workshop.engine.clone(), run.clone());
     commands.spawn(async move { command(&engine, &run, asked, &ask::caller()).await });
-}
-
-/// What stands on the terminal.
-struct Screen {
-    store: SharedStore,
-    from: Seq,
-    live: Option<Live>,
-    /// What makes the line for scripts.
-    lines: Option<RunLines>,
-    /// That line.
-    result: Option<String>,
-    desk: Desk,
-    /// Whether our worker has the run. A word to the run before that would take the lease from under it.
-    begun: bool,
-    /// When the assumed answer to the question is given.
-    patience: Option<Instant>,
-    /// Whether the prompt is the last thing on the screen.
-    prompted: bool,
-    /// Whether something else was printed since the question.
-    reminds: bool,
-    /// An answer is on its way; nothing is asked until it is there.
-    answering: bool,
-    out: Stdout,
-    ended: Option<(Kind, String)>,
-}
-
-impl Screen {
-    fn new(store: SharedStore, run: RunId, follow: Follow) -> Self {
-        let Follow { look, attendance, from } = follow;
-        Self {
-            store,
-            from,
-            live: look.map(|look| Live::new(run, look)),
-            lines: None,
-            result: None,
-            desk: Desk::new(attendance),
-            begun: false,
-            patience: None,
-            prompted: false,
-            reminds: false,
-            answering: false,
-            out: output::stdout(),
-            ended: None,
-        }
-    }
-
-    async fn take(&mut self, record: &Record) -> Result<(), CliError> {
-        let Ok((place, payload)) = RunState::read(record) else { return Ok(()) };
-        if self.live.is_none() {
-            self.keep_result(record);
-        }
-        self.learn_patch(&payload).await;
-        self.begun |= place.seq >= self.from && is_claim(&payload);
-        self.ended = ending(&payload).or_else(|| self.ended.take());
-        let text = self.live.as_mut().map(|live| live.take(place.ts, &payload)).unwrap_or_default();
-        let text = self.hear_questions(&payload, text);
-        if place.seq >= self.from {
-            self.print(&text)?;
-        }
-        self.prompt()
-    }
-
-    /// The run's end as one line, once it is there.
-    fn keep_result(&mut self, record: &Record) {
-        if self.lines.is_none() {
-            let facts = RunFacts::of_first(record, None);
-            self.lines = facts.map(|facts| RunLines::of_fresh(facts, Options::default()));
-        }
-        let lines = self.lines.iter_mut().flat_map(|lines| lines.push(record));
-        if let Some(line) = lines.into_iter().find(|line| line.kind == LineKind::Result) {
-            self.result = Some(String::from_utf8_lossy(&line.bytes).trim_end().to_owned());
-        }
-    }
-
-    /// Writes above the prompt.
-    fn print(&mut self, text: &str) -> Result<(), CliError> {
-        if text.is_empty() {
-            return Ok(());
-        }
-        if std::mem::take(&mut self.prompted) {
-            self.out.write_all(b"\r\x1b[2K")?;
-        }
-        self.reminds = true;
-        Ok(self.out.write_all(text.as_bytes())?)
-    }
-
-    async fn learn_patch(&mut self, payload: &Payload) {
-        let Some(live) = &mut self.live else { return };
-        // A patch that cannot be read is no reason to stop; the question says that it cannot be shown.
-        if let Some((artifact_id, digest)) = patch(payload)
-            && let Ok(bytes) = artifact::read(&self.store, digest).await
-        {
-            live.learn_patch(artifact_id, String::from_utf8_lossy(&bytes).into_owned());
-        }
-    }
-
-    /// Keeps what is asked until it is its turn. Gives what is to be shown now.
-    fn hear_questions(&mut self, payload: &Payload, text: String) -> String {
-        let Payload::Typed(typed) = payload else { return text };
-        if let Some(request) = data::ApprovalRequested::read(typed) {
-            if self.desk.attendance == Attendance::Nobody {
-                let id = &request.approval_id;
-                output::note(&format!("it waits for approval: answer with `r1 approve {id}` in another terminal"));
-                return text;
-            }
-            self.desk.ask(request, text);
-            return String::new();
-        }
-        let answered = data::ApprovalResolved::read(typed).map(|answer| answer.approval_id);
-        let ended = answered.or_else(|| data::ApprovalTimedOut::read(typed).map(|lapsed| lapsed.approval_id));
-        let Some(approval_id) = ended else { return text };
-        (self.patience, self.answering) = (None, false);
-        self.desk.withdraw(&approval_id).unwrap_or_default() + &text
-    }
-
-    fn asks(&self) -> bool {
-        self.begun && self.desk.question().is_some() && !self.answering
-    }
-
-    fn prompt(&mut self) -> Result<(), CliError> {
-        if self.asks() && !self.prompted {
-            if let Attendance::Hasty(after) = self.desk.attendance
-                && self.patience.is_none()
-            {
-                self.patience = Some(Instant::now() + after);
-            }
-            if let Some(text) = self.desk.unseen() {
-                self.print(&text)?;
-                self.reminds = false;
-            }
-            if self.patience.is_none_or(|at| at > Instant::now()) {
-                let prompt = self.desk.prompt(self.reminds).unwrap_or_default();
-                self.out.write_all(prompt.as_bytes())?;
-                self.prompted = true;
-            }
-        }
-        // Whoever watches wants to see it now.
-        Ok(self.out.flush()?)
-    }
-
-    fn typed(&mut self, line: Option<String>) -> Result<Option<Command>, CliError> {
-        self.prompted = false;
-        let Some(line) = line else {
-            // Nobody can answer here any more; somebody may elsewhere.
-            self.desk.attendance = Attendance::Nobody;
-            self.say("nobody can answer here; use `r1 approve` in another terminal")?;
-            return Ok(None);
-        };
-        let answer = match self.desk.reply(&line) {
-            Some(Reply::Answer(command)) => Some(*command),
-            Some(Reply::Again(why)) => {
-                if !why.is_empty() {
-                    self.say(&why)?;
-                }
-                None
-            }
-            Some(Reply::Edit) => self.edit()?,
-            None => None,
-        };
-        self.answering = answer.is_some();
-        self.prompt()?;
-        Ok(answer)
-    }
-
-    fn edit(&mut self) -> Result<Option<Command>, CliError> {
-        let input = self.desk.question().and_then(|request| request.input.clone()).unwrap_or_default();
-        match tokio::task::block_in_place(|| ask::edit(&input.into())) {
-            Ok(input) => Ok(self.desk.edited(input)),
-            Err(why) => {
-                self.say(&why)?;
-                Ok(None)
-            }
-        }
-    }
-
-    fn assume(&mut self) -> Result<Option<Command>, CliError> {
-        self.patience = None;
-        let answer = self.desk.assumed();
-        self.answering = answer.is_some();
-        if self.prompted {
-            writeln!(self.out, "{DIM}yes{DIM:#}")?;
-            self.out.flush()?;
-            self.prompted = false;
-        }
-        Ok(answer)
-    }
-
-    fn sent(&mut self, sent: Result<Result<Answer, CommandError>, tokio::task::JoinError>) -> Result<(), CliError> {
-        match sent {
-            Ok(Ok(_)) => {}
-            Ok(Err(err)) => {
-                self.answering = false;
-                self.say(&err.to_string())?;
-            }
-            Err(err) => return Err(CliError::new("a command broke down").because(err)),
-        }
-        self.prompt()
-    }
-
-    fn stopping(&mut self) -> Result<(), CliError> {
-        self.desk.withdraw_all();
-        self.patience = None;
-        if self.live.is_some() {
-            self.say("stopping the run in order; once more to leave at once")?;
-        }
-        Ok(self.out.flush()?)
-    }
-
-    fn say(&mut self, text: &str) -> Result<(), CliError> {
-        let newline = if std::mem::take(&mut self.prompted) { "\n" } else { "" };
-        Ok(writeln!(self.out, "{newline}{NOTICE}!{NOTICE:#} {text}")?)
-    }
-
-    fn finish(mut self, asked_to_end: Option<Exit>) -> Result<Followed, CliError> {
-        self.out.flush()?;
-        let exit = exit_of(self.ended.as_ref(), asked_to_end);
-        Ok(Followed { exit, result: self.result })
-    }
 }
 
 /// Who can answer questions here.

@@ -68,7 +68,7 @@ impl Workshop {
         let engine = Engine::new(
             store,
             machine.clone(),
-            Arc::new(redactor(context, config)?),
+            Arc::new(redactor(RedactionKey::load_or_mint(&context.home)?, config)?),
             context.home.path().join("snapshots"),
             Some(key.clone()),
             context.instance.clone(),
@@ -92,7 +92,7 @@ impl Workshop {
 pub(crate) fn signing_key(context: &Context, wanted: Option<&str>, since: UnixNanos) -> Result<SecretKey, CliError> {
     let AgentKey { secret, minted } = keys::signing_key(&context.home, wanted, context.now(), since)?;
     if let Some(path) = minted {
-        output::note(&format!("made a new agent key {} in {}", secret.kid(), path.display()));
+        output::note(&format!("made a new agent key {}\n  in {}", secret.kid(), path.display()));
     }
     Ok(secret)
 }
@@ -128,9 +128,13 @@ pub(crate) fn machine(config: &Config, sandbox: SandboxMode) -> Machine {
     }
 }
 
+/// Takes secrets out of what is shown and kept nowhere. Makes no key: there is no store that it could belong to.
+pub(crate) fn passing_redactor(context: &Context, config: &Config) -> Result<Redactor, CliError> {
+    redactor(RedactionKey::load_or_improvise(&context.home)?, config)
+}
+
 /// Finds what is known to be secret, and what looks like it.
-pub(crate) fn redactor(context: &Context, config: &Config) -> Result<Redactor, CliError> {
-    let key = RedactionKey::load_or_mint(&context.home)?;
+fn redactor(key: RedactionKey, config: &Config) -> Result<Redactor, CliError> {
     let mut secrets = Secrets::default();
     secrets.add_environment(environment::variables(), &config.redaction.variables);
     config.redaction.patterns.iter().for_each(|pattern| secrets.add_pattern(pattern));

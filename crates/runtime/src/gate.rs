@@ -22,6 +22,7 @@ mod repository;
 mod start;
 mod tree;
 
+pub(crate) use check::look;
 pub use check::{GATE_VERSION, evaluate};
 pub use context::{Base, Criterion, Earlier, GateContext, ModelName, Reviewer, Rules, Verified};
 pub use detect::detected_command;

@@ -16,6 +16,9 @@ use crate::world;
 /// The directory of a project in which R1 keeps what belongs to it. R1 makes it only when it is asked to.
 pub const DIRECTORY: &str = ".stoke";
 
+/// What git is not to keep of what R1 writes into [`DIRECTORY`].
+pub const IGNORED: &str = "ledger/\nr1.session*.json\n";
+
 /// The form of these files.
 pub const VERSION: &str = "1.0";
 
@@ -88,6 +91,7 @@ impl SessionFile {
     pub fn create(home: &Path, session: Session) -> io::Result<Self> {
         let file = Self { path: place(home, &session), session };
         sweep(home, file.session.updated_at.nanos().unwrap_or(UnixNanos(0)));
+        ignore_own_files(&file.session.repo_root);
         file.write()?;
         Ok(file)
     }
@@ -149,6 +153,19 @@ fn place(home: &Path, session: &Session) -> PathBuf {
     if is_taken { project.join(format!("r1.session.{}.json", session.instance_id)) } else { path }
 }
 
+/// Sees to it that git does not offer what R1 writes into a project whose [`DIRECTORY`] was made by hand. What is
+/// there stays as it is. The file names itself too: the project's owner did not ask for it, and gates are to see
+/// nothing new.
+fn ignore_own_files(project: &Path) {
+    let directory = project.join(DIRECTORY);
+    let path = directory.join(".gitignore");
+    // A link that leads nowhere is there too: `create_new` does not follow it. Where nothing can be written, nothing
+    // is to be ignored either.
+    if let Ok(mut file) = File::options().write(true).create_new(true).open(path) {
+        let _ = file.write_all(format!("{IGNORED}.gitignore\n").as_bytes());
+    }
+}
+
 fn instances(home: &Path) -> PathBuf {
     home.join("instances")
 }
@@ -202,6 +219,9 @@ mod tests {
         fs::create_dir(project.join(".stoke")).unwrap();
         let mut first = SessionFile::create(&home, session(&project, "r1-00000001")).unwrap();
         assert_eq!(first.path(), project.join(".stoke/r1.session.json"));
+        let ignored = project.join(".stoke/.gitignore");
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), "ledger/\nr1.session*.json\n.gitignore\n");
+        fs::write(&ignored, "mine\n").unwrap();
         let second = SessionFile::create(&home, session(&project, "r1-00000002")).unwrap();
         assert_eq!(second.path(), project.join(".stoke/r1.session.r1-00000002.json"));
         first.update(UnixNanos(1), Status::Completed).unwrap();
@@ -212,6 +232,7 @@ mod tests {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(fs::metadata(third.path()).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        assert_eq!(fs::read_to_string(&ignored).unwrap(), "mine\n", "what is there stays");
     }
 
     #[test]

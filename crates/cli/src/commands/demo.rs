@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use r1_event::finding::Part;
-use r1_event::{Record, RunId, Seq, SideRecord};
+use r1_event::finding::{Finding, Part};
+use r1_event::{Record, RunId, SideRecord};
 use r1_receipt::{Options, Receipt, Verdict, verify};
 use r1_runtime::agent::{RunSpec, RunState, Toolset};
 use r1_runtime::control::check;
@@ -32,9 +32,9 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::follow::{self, Follow};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NAME, Stdout};
-use crate::render::event;
+use crate::render::event::EventLines;
 use crate::render::receipt::{counts, story, verdict_line};
-use crate::render::text::{count, one_line};
+use crate::render::text::{count, visible, wrapped};
 use crate::settings;
 use crate::workshop::Workshop;
 
@@ -103,22 +103,24 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let workshop = Workshop::create(context, &config, SandboxMode::Auto).await?;
     let mut stage = Stage { out: output::stdout(), pace, acts: 0 };
     stage.line(&format!("{DIM}A small project with a failing test is in {}.{DIM:#}", directory.display()))?;
-    stage.line(&format!(
-        "{DIM}An agent is to mend it. It follows a script, so no key and no network are needed;{DIM:#}"
-    ))?;
-    stage.line(&format!("{DIM}its tools, the files and the programs are real.{DIM:#}"))?;
+    stage.prose(
+        "An agent is to mend it. It follows a script, so no key and no network are needed; its tools, the files and \
+         the programs are real.",
+    )?;
     stage.heading("The agent works, and every step goes into a log").await?;
     let new = new_run(&directory, &workshop.machine, pace).await?;
     let run = create(&workshop.engine, new, true, &ask::caller()).await?;
     let claim = Claim { by_operator: true, message: None, caller: ask::caller() };
-    let follow = Follow { look: Some(follow::look(false, false)), attendance: hasty(pace), from: Seq::FIRST };
+    let follow = Follow::new(Some(follow::look(false, false)), hasty(pace));
     let followed = follow::work(&workshop, &run, claim, follow).await?;
     let all_well = if followed.exit == Exit::Ok {
         Show { workshop: &workshop, context, run: &run, stage: &mut stage }.play().await?
     } else {
         false
     };
-    stage.whats_next(&directory, followed.exit)?;
+    if followed.exit != Exit::PipeClosed {
+        stage.whats_next(&directory, followed.exit)?;
+    }
     workshop.close().await?;
     Ok(match followed.exit {
         Exit::Ok if !all_well => Exit::Failed,
@@ -176,6 +178,10 @@ impl Stage {
         Ok(writeln!(self.out, "{text}")?)
     }
 
+    fn prose(&mut self, text: &str) -> Result<(), CliError> {
+        wrapped(text, room()).iter().try_for_each(|line| self.line(&format!("{DIM}{line}{DIM:#}")))
+    }
+
     async fn heading(&mut self, title: &str) -> Result<(), CliError> {
         self.pause(500).await?;
         self.acts += 1;
@@ -201,13 +207,18 @@ impl Stage {
         }
         hint("r1 log show last", "every event of the run")?;
         hint("r1 replay last", "every decision once more")?;
-        hint("r1 log proof last --seq 7", "prove one event without showing the others")?;
+        hint("r1 log proof last --seq 7", "prove one event by itself")?;
         hint("r1 log export last -o run.cborseq", "take it elsewhere, byte for byte")?;
-        hint("r1 receipt show FILE", "every node of the receipt, and what it follows from")?;
+        hint("r1 receipt show FILE", "all that a receipt says")?;
         hint("r1 run \"…\" --provider anthropic --model NAME", "a real task in your own project")?;
         writeln!(self.out, "{DIM}  The project stays in {}.{DIM:#}", directory.display())?;
         Ok(self.out.flush()?)
     }
+}
+
+/// The columns that prose has.
+fn room() -> usize {
+    follow::look(false, false).width.unwrap_or(100)
 }
 
 /// What is shown of the log once the agent is done.
@@ -251,9 +262,9 @@ impl Show<'_> {
         let viewer = Viewer::new(records.first(), side_records);
         let views: Vec<_> = records.iter().zip(1..).map(|(record, position)| viewer.view(record, position)).collect();
         let told: Vec<_> = views.iter().filter(|view| TOLD.contains(&view.type_name.as_str())).collect();
-        let width = follow::look(false, false).width.unwrap_or(120);
+        let lines = EventLines::here_of(&TOLD);
         for view in &told {
-            self.stage.line(&event::line_of(view, width.saturating_sub(54).max(20)))?;
+            self.stage.line(&lines.line(view))?;
             self.stage.pause(30).await?;
         }
         let others = count((views.len() - told.len()) as u64, "other event");
@@ -298,18 +309,28 @@ impl Show<'_> {
             let finding = of(Part::Integrity).or_else(|| of(Part::Structure));
             all_found &= verdict.is_corrupt() && finding.is_some();
             self.stage.line(tampering.description())?;
-            let found = match finding {
-                Some(found) => {
-                    let text =
-                        one_line(&found.message, follow::look(false, false).width.unwrap_or(120).saturating_sub(30));
-                    format!("  {BAD}found{BAD:#}  {NAME}{}{NAME:#}: {text}", found.code)
-                }
-                None => format!("  {BAD}not found{BAD:#}"),
-            };
-            self.stage.line(&found)?;
+            match finding {
+                Some(found) => self.found(found)?,
+                None => self.stage.line(&format!("  {BAD}not found{BAD:#}"))?,
+            }
             self.stage.pause(200).await?;
         }
         Ok(all_found)
+    }
+
+    fn found(&mut self, found: &Finding) -> Result<(), CliError> {
+        const INDENT: &str = "         ";
+        let text = visible(&format!("{}: {}", found.code, found.message));
+        let lines = wrapped(&text, room().saturating_sub(INDENT.len()));
+        for (line, at) in lines.iter().zip(0..) {
+            match line.split_once(':').filter(|_| at == 0) {
+                Some((code, rest)) => {
+                    self.stage.line(&format!("  {BAD}found{BAD:#}  {NAME}{code}{NAME:#}:{rest}"))?;
+                }
+                None => self.stage.line(&format!("{INDENT}{line}"))?,
+            }
+        }
+        Ok(())
     }
 
     async fn receipt(&mut self) -> Result<bool, CliError> {
@@ -320,7 +341,7 @@ impl Show<'_> {
         let report = verify(&bytes, &Options { keys: &keys, ..Options::default() });
         self.stage.line(&verdict_line(report.verdict()))?;
         if let Ok(receipt) = Receipt::read(&bytes) {
-            for line in story(&receipt) {
+            for line in story(&receipt, Some(room())) {
                 self.stage.line(&line)?;
             }
         }
@@ -328,7 +349,8 @@ impl Show<'_> {
         self.stage.line(&format!("  {DIM}{:<9}{DIM:#} {digest}", "digest"))?;
         self.stage.line(&format!("{DIM}Anyone can check it with the file and your public key alone:{DIM:#}"))?;
         self.stage.line(&format!("  {NAME}r1 key export {}{NAME:#} > key.json", &report.key.kid[..12]))?;
-        self.stage.line(&format!("  {NAME}r1 receipt verify {} --key key.json{NAME:#}", path.display()))?;
+        self.stage.line(&format!("  {NAME}r1 receipt verify --key key.json \\{NAME:#}"))?;
+        self.stage.line(&format!("    {NAME}{}{NAME:#}", path.display()))?;
         Ok(report.verdict() == Verdict::Valid)
     }
 

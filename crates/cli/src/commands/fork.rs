@@ -34,24 +34,29 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEQ", value_parser = parse_seq)]
     at: Seq,
     /// Tell the agent something there
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     message: Option<String>,
     /// With another model of the same provider
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = model_name)]
     model: Option<String>,
     /// Print nothing but one JSON line with the result at the end
     #[arg(long)]
     json: bool,
 }
 
+/// Whoever means `-m` as git does gives a sentence, and no model is called like one.
+fn model_name(text: &str) -> Result<String, String> {
+    if text.contains(char::is_whitespace) {
+        return Err("this is no name of a model; tell the agent something with `--message`".into());
+    }
+    Ok(text.to_owned())
+}
+
 pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError> {
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { message: args.message, model: args.model, ..Changes::default() };
     let run = go_on::fork(&workshop.engine, &state.run, args.at, changes, &ask::caller()).await?;
-    let follow = Follow {
-        look: (!args.json).then(|| follow::look(false, false)),
-        attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),
-        from: Seq::FIRST,
-    };
-    carry_out(context, workshop, &run, None, follow).await
+    let look = (!args.json).then(|| follow::look(false, false));
+    let attendance = super::demo::attendance(&state).unwrap_or_else(follow::attendance);
+    carry_out(context, workshop, &run, None, Follow::new(look, attendance)).await
 }

@@ -42,7 +42,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["run", "message", "budget_usd", "thinking", "verbose", "json"])]
     all: bool,
     /// Tell the agent something more
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     message: Option<String>,
     /// A new budget for the whole task, in US dollars (only for a run that has ended)
     #[arg(long, value_name = "USD", value_parser = super::run::dollars)]
@@ -84,7 +84,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         }
     };
     let look = (!args.json).then(|| follow::look(args.thinking, args.verbose));
-    carry_out(context, workshop, &run, message, Follow { look, attendance, from }).await
+    carry_out(context, workshop, &run, message, Follow { from, ..Follow::new(look, attendance) }).await
 }
 
 /// How many runs are worked on at a time.

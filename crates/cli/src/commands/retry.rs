@@ -1,6 +1,5 @@
 //! `r1 retry`: the same task once more.
 
-use r1_event::Seq;
 use r1_runtime::control::go_on::{self, Changes};
 
 use super::run::carry_out;
@@ -35,10 +34,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let (workshop, state) = Workshop::of_run(context, &args.run).await?;
     let changes = Changes { model: args.model, ..Changes::default() };
     let run = go_on::retry(&workshop.engine, &state.run, changes, &ask::caller()).await?;
-    let follow = Follow {
-        look: (!args.json).then(|| follow::look(false, false)),
-        attendance: super::demo::attendance(&state).unwrap_or_else(follow::attendance),
-        from: Seq::FIRST,
-    };
-    carry_out(context, workshop, &run, None, follow).await
+    let look = (!args.json).then(|| follow::look(false, false));
+    let attendance = super::demo::attendance(&state).unwrap_or_else(follow::attendance);
+    carry_out(context, workshop, &run, None, Follow::new(look, attendance)).await
 }

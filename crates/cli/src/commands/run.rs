@@ -3,7 +3,7 @@
 mod order;
 mod stream;
 
-use r1_event::{RunId, Seq};
+use r1_event::RunId;
 use r1_runtime::engine::Claim;
 
 use self::order::Order;
@@ -28,7 +28,8 @@ use crate::workshop::Workshop;
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = "\
 Exit codes: 0 completed, 1 failed, 2 usage or I/O, 3 cancelled or refused, 4 budget used up,
-129 when the terminal is closed, 130 after Ctrl-C, 141 when nobody reads the output, 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
+129 when the terminal is closed, 130 after Ctrl-C, 141 when nobody reads the output (the run is
+cancelled, unless --detach), 143 after SIGTERM. Ctrl-C once stops the run in order, twice leaves at once.
 
 Examples:
   r1 run \"make the failing test pass\"
@@ -163,7 +164,8 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let workshop = Workshop::create(context, &order.config, order.sandbox).await?;
     let run = order.place(&workshop).await?;
     let look = (!is_json).then(|| follow::look(args.thinking, args.verbose));
-    carry_out(context, workshop, &run, None, Follow { look, attendance, from: Seq::FIRST }).await
+    let follow = Follow { detached: args.detach, ..Follow::new(look, attendance) };
+    carry_out(context, workshop, &run, None, follow).await
 }
 
 /// Works on a run in sight of the user until it ends, and says how it ended.
@@ -174,7 +176,7 @@ pub(super) async fn carry_out(
     message: Option<String>,
     follow: Follow,
 ) -> Result<Exit, CliError> {
-    let prints_result = follow.look.is_none();
+    let (prints_result, detached) = (follow.look.is_none(), follow.detached);
     let presence = Presence::of_run(context, workshop.engine.store(), run).await;
     let claim = Claim { by_operator: true, message, caller: ask::caller() };
     let followed = follow::work(&workshop, run, claim, follow).await;
@@ -189,11 +191,16 @@ pub(super) async fn carry_out(
     }
     workshop.close().await?;
     match (prints_result, followed.result) {
-        (true, Some(line)) => output::print_line(&line)?,
-        (true, None) => {}
-        (false, _) => next_steps(followed.exit),
+        (true, Some(line)) => match output::print_line(&line) {
+            Ok(()) => Ok(followed.exit),
+            Err(lost) => follow::unseen(followed.exit, lost, detached),
+        },
+        (true, None) => Ok(followed.exit),
+        (false, _) => {
+            next_steps(followed.exit);
+            Ok(followed.exit)
+        }
     }
-    Ok(followed.exit)
 }
 
 /// Makes the receipt of a run that has ended, and gives its digest. That there is none changes nothing about how

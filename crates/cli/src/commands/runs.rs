@@ -1,6 +1,8 @@
 use std::io::Write as _;
 
+use anstyle::Style;
 use r1_protocol::api::{List, Run};
+use r1_protocol::data::Time;
 use r1_runtime::control::list::{self, RunRow};
 use r1_runtime::history;
 use r1_runtime::location::Purpose;
@@ -12,8 +14,10 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTICE, print_json};
 use crate::remote::{At, Remote};
+use crate::render::table::{Align, Cell, Table};
+use crate::render::terminal;
 use crate::render::text::{one_line, visible};
-use crate::render::time::date_time;
+use crate::render::time::{date_time, day_and_minute};
 
 /// List runs, newest first
 #[derive(Debug, clap::Args)]
@@ -149,16 +153,29 @@ async fn of_daemon(args: &Args, remote: &Remote) -> Result<Exit, CliError> {
     let lines: Vec<_> = runs
         .iter()
         .map(|run| {
-            let started_at = run.created_at.nanos().map_or(0, |at| at.0);
-            let goal = one_line(&run.title, 60);
-            columns(&run.id, started_at, run.status.as_str(), run.last_sequence + 1, &goal)
+            let goal = Cell::new(Style::new(), one_line(&run.title, 60));
+            columns(&run.id, &run.created_at, run.status.as_str(), run.last_sequence + 1, goal)
         })
         .collect();
     print(&lines, cursor.is_some(), args)?;
     Ok(Exit::Ok)
 }
 
-fn print(lines: &[String], more: bool, args: &Args) -> Result<(), CliError> {
+/// A run, column by column.
+type Line = [Cell; 5];
+
+const COLUMNS: [(&str, Align); 5] = [
+    ("run", Align::Left),
+    ("started", Align::Left),
+    ("status", Align::Left),
+    ("events", Align::Right),
+    ("goal", Align::Left),
+];
+
+/// Where there are fewer columns, a goal is worth more than a year and seconds.
+const NARROW: usize = 100;
+
+fn print(lines: &[Line], more: bool, args: &Args) -> Result<(), CliError> {
     if lines.is_empty() {
         match &args.kind {
             Some(kind) => output::note(&format!("there are no runs of the kind `{}`", visible(kind))),
@@ -167,8 +184,9 @@ fn print(lines: &[String], more: bool, args: &Args) -> Result<(), CliError> {
         return Ok(());
     }
     let mut out = output::stdout();
-    writeln!(out, "{DIM}{:<30}  {:<19}  {:<17}  {:>7}  goal{DIM:#}", "run", "started", "status", "events")?;
-    for line in lines {
+    let mut table = Table::new(COLUMNS);
+    lines.iter().for_each(|line| table.push(line.clone()));
+    for line in table.lines(terminal::width()) {
         writeln!(out, "{line}")?;
     }
     out.flush()?;
@@ -187,32 +205,38 @@ async fn status(store: &SharedStore, run: &RunRow) -> &'static str {
     history::status(store, &id).await.map_or(run.state, |status| status.as_str())
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &Row) -> Line {
     let Row { run, status } = row;
     let goal = match (&run.goal, run.pruned_through) {
-        (Some(goal), _) => one_line(goal, 60),
-        (None, Some(through)) => format!("{DIM}(pruned through {through}){DIM:#}"),
-        (None, None) => format!("{DIM}(erased){DIM:#}"),
+        (Some(goal), _) => Cell::new(Style::new(), one_line(goal, 60)),
+        (None, Some(through)) => Cell::new(DIM, format!("(pruned through {through})")),
+        (None, None) => Cell::new(DIM, "(erased)"),
     };
-    columns(&run.run_id, run.started_at, status, run.events, &goal)
+    columns(&run.run_id, &run.started_at, status, run.events, goal)
 }
 
-fn damaged_line(entry: &DamagedRun) -> String {
-    let id = if entry.id.is_empty() { "(no run id)".into() } else { visible(&entry.id) };
-    let (nothing, status) = ("", "damaged");
+fn damaged_line(entry: &DamagedRun) -> Line {
+    // Anything may stand where its id should: it is not to push the columns of the others aside.
+    let id = if entry.id.is_empty() { "(no run id)".into() } else { one_line(&entry.id, 40) };
     let reason = format!("row {}: {}", entry.position.0.cast_signed(), entry.reason);
-    let reason = one_line(&reason, 100);
-    format!("{BOLD}{id:<30}{BOLD:#}  {nothing:<19}  {BAD}{status:<17}{BAD:#}  {nothing:>7}  {reason}")
+    let plain = |text: &str| Cell::new(Style::new(), text);
+    [Cell::new(BOLD, id), plain(""), Cell::new(BAD, "damaged"), plain(""), plain(&one_line(&reason, 100))]
 }
 
-fn columns(id: &str, started_at: i64, status: &str, events: u64, goal: &str) -> String {
+fn columns(id: &str, started_at: &Time, status: &str, events: u64, goal: Cell) -> Line {
     let style = match status {
         "completed" => GOOD,
         "failed" | "cancelled" => BAD,
         _ => NOTICE,
     };
-    let (id, started, status) = (visible(id), date_time(started_at), status.replace('_', " "));
-    format!("{BOLD}{id:<30}{BOLD:#}  {started}  {style}{status:<17}{style:#}  {events:>7}  {goal}")
-        .trim_end()
-        .to_owned()
+    let started_at = started_at.nanos().map_or(0, |at| at.0);
+    let is_narrow = terminal::width().is_some_and(|width| width < NARROW);
+    let started = if is_narrow { day_and_minute(started_at) } else { date_time(started_at) };
+    [
+        Cell::new(BOLD, visible(id)),
+        Cell::new(Style::new(), started),
+        Cell::new(style, status.replace('_', " ")),
+        Cell::new(Style::new(), events.to_string()),
+        goal,
+    ]
 }

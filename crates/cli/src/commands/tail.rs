@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::lines::{LineFormat, Lines};
 use crate::output::{self, write_json};
 use crate::remote::{At, Remote, events};
-use crate::render::event;
+use crate::render::event::EventLines;
 use crate::target::stored_run;
 
 /// Follow a run: what happened so far, then everything as it happens
@@ -68,8 +68,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let mut events = pin!(r1_store::tail(store, run, from));
     let mut position = from.get();
     let mut out = output::stdout();
+    let lines = EventLines::here();
     if let Some(marker) = viewer.pruned().filter(|_| from.get() <= viewer.pruned_through()) {
-        event::write_gap(&mut out, &marker, args.json)?;
+        lines.write_gap(&mut out, &marker, args.json)?;
     }
     while let Some(record) = events.next().await {
         let view = viewer.view(&record?, position);
@@ -77,7 +78,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         if args.json {
             write_json(&mut out, &view)?;
         } else {
-            writeln!(out, "{}", event::line(&view))?;
+            writeln!(out, "{}", lines.line(&view))?;
         }
         // Whoever follows wants to see each event now.
         out.flush()?;
@@ -108,12 +109,13 @@ async fn of_daemon(args: &Args, from: Seq, remote: &Remote) -> Result<Exit, CliE
     let run = remote.run(&args.run).await?;
     let mut events = pin!(events::follow(remote, &run, from.get() - 1));
     let mut out = output::stdout();
+    let lines = EventLines::here();
     while let Some(sent) = events.next().await {
         let sent = sent?;
         if args.json {
             writeln!(out, "{}", sent.text)?;
         } else {
-            writeln!(out, "{}", event::line(&sent.view()))?;
+            writeln!(out, "{}", lines.line(&sent.view()))?;
         }
         out.flush()?;
     }

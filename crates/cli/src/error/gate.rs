@@ -1,6 +1,6 @@
 //! Failures of gates.
 
-use r1_runtime::control::gate::{NoGate, PrepareError};
+use r1_runtime::control::gate::{NoComparison, NoGate, PrepareError};
 use r1_runtime::gate::PresetError;
 
 use super::{CliError, worded};
@@ -25,6 +25,12 @@ impl From<PresetError> for CliError {
 impl From<NoGate> for CliError {
     fn from(err: NoGate) -> Self {
         worded(err).hint("see them with `r1 gate show`")
+    }
+}
+
+impl From<NoComparison> for CliError {
+    fn from(err: NoComparison) -> Self {
+        worded(err).hint("gates look at what changed since a commit: go into a git repository, or name a revision of it with `--base`")
     }
 }
 

@@ -162,6 +162,22 @@ impl Live {
         self.page.take()
     }
 
+    /// Learns of an event that is not to be shown. What comes after it begins on a line of its own.
+    pub(crate) fn pass_over(&mut self, at: UnixNanos, payload: &Payload) {
+        self.take(at, payload);
+        self.flow = None;
+        self.page.turn();
+    }
+
+    /// Says what no event says. What streams in goes on below it.
+    pub(crate) fn interject(&mut self, text: &str) -> String {
+        if let Some((_, flow)) = &mut self.flow {
+            flow.restart();
+        }
+        self.marked(NOTICE, text);
+        self.page.take()
+    }
+
     fn typed(&mut self, event: &Typed, payload: &Payload) {
         use data::{
             ApprovalRequested, ApprovalResolved, ApprovalTimedOut, AssistantTextComplete, AssistantTextDelta,
@@ -445,6 +461,10 @@ impl Live {
 
     fn notice(&mut self, style: anstyle::Style, text: &str) {
         self.finish_flow();
+        self.marked(style, text);
+    }
+
+    fn marked(&mut self, style: anstyle::Style, text: &str) {
         self.page.begin(Block::Notice);
         for (line, at) in self.page.fold(text, 2).into_iter().zip(0..) {
             let mark = if at == 0 { "!" } else { " " };

@@ -12,7 +12,7 @@ use r1_receipt::json::{Object, Value};
 use r1_receipt::{Receipt, Report, Verdict};
 use r1_runtime::control::receipt::Child;
 
-use super::text::{count, one_line, visible};
+use super::text::{count, one_line, visible, wrapped};
 use crate::output::{BAD, BOLD, DIM, GOOD, NAME, NOTICE};
 
 /// The first line of every check.
@@ -87,9 +87,19 @@ pub(crate) fn text(
     out
 }
 
-/// What a receipt tells of its run, line by line.
-pub(crate) fn story(receipt: &Receipt<'_>) -> impl Iterator<Item = String> {
-    story::rows(receipt).into_iter().map(|(name, told)| format!("  {DIM}{name:<9}{DIM:#} {}", visible(&told)))
+/// Where what a row says begins.
+const ROW: usize = 12;
+
+/// What a receipt tells of its run, in lines of so many columns, if they are limited.
+pub(crate) fn story(receipt: &Receipt<'_>, width: Option<usize>) -> Vec<String> {
+    let row = |(name, told): (&str, String)| {
+        let told = visible(&told);
+        let lines = width.map_or_else(|| vec![told.clone()], |width| wrapped(&told, width.saturating_sub(ROW)));
+        let names = std::iter::once(name).chain(std::iter::repeat(""));
+        let line = |(line, name): (String, &str)| format!("  {DIM}{name:<9}{DIM:#} {line}");
+        lines.into_iter().zip(names).map(line).collect::<Vec<_>>()
+    };
+    story::rows(receipt).into_iter().flat_map(row).collect()
 }
 
 fn lists(out: &mut String) {

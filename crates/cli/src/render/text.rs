@@ -1,5 +1,7 @@
 //! Text from logs, made safe to print: a log may hold anything, also bytes that drive a terminal.
 
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
 /// The text with control characters spelled out.
 pub(crate) fn visible(text: &str) -> String {
     text.chars()
@@ -11,15 +13,44 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
-/// The text in one line of at most `max` characters.
+/// The text in one line of at most `max` columns.
 pub(crate) fn one_line(text: &str, max: usize) -> String {
-    let line = visible(&text.split_whitespace().collect::<Vec<_>>().join(" "));
-    if line.chars().count() <= max {
-        return line;
+    cut(&visible(&text.split_whitespace().collect::<Vec<_>>().join(" ")), max)
+}
+
+/// As much of the text as fits into so many columns.
+pub(crate) fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
     }
-    let mut cut: String = line.chars().take(max.saturating_sub(1)).collect();
+    let mut used = 1;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= room
+    };
+    let mut cut: String = text.chars().take_while(fits).collect();
     cut.push('…');
     cut
+}
+
+/// The text in lines of at most so many columns, broken between words. A longer word has a line of its own.
+pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// The text, and spaces up to so many columns.
+pub(crate) fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
 /// `1 event`, `2 events`.
@@ -32,8 +63,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn text_is_broken_between_words() {
+        assert_eq!(wrapped("one two three four-and-more five", 8), ["one two", "three", "four-and-more", "five"]);
+    }
+
+    #[test]
     fn nothing_in_a_log_can_drive_the_terminal() {
         assert_eq!(visible("a\x1b[2Jb\u{202e}c"), "a\\u{1b}[2Jb\\u{202e}c");
         assert_eq!(one_line("two\n lines\tof text", 9), "two line…");
+        assert_eq!(one_line("漢字漢字", 7), "漢字漢…");
     }
 }

@@ -3,14 +3,31 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+const DATE_TIME: &str = "%Y-%m-%d %H:%M:%S";
+
 /// Date and time where the user is.
 pub(crate) fn date_time(nanos: i64) -> String {
-    format(nanos, "%Y-%m-%d %H:%M:%S")
+    format(nanos, DATE_TIME)
+}
+
+/// Date and time of a moment that no log need hold.
+pub(crate) fn date_time_at(moment: Timestamp) -> String {
+    moment.to_zoned(TimeZone::system()).strftime(DATE_TIME).to_string()
 }
 
 /// Time of day where the user is, to the millisecond.
 pub(crate) fn time_of_day(nanos: i64) -> String {
     format(nanos, "%H:%M:%S%.3f")
+}
+
+/// Time of day where the user is, to the second.
+pub(crate) fn clock(nanos: i64) -> String {
+    format(nanos, "%H:%M:%S")
+}
+
+/// Month, day and time where the user is, to the minute.
+pub(crate) fn day_and_minute(nanos: i64) -> String {
+    format(nanos, "%m-%d %H:%M")
 }
 
 fn format(nanos: i64, format: &str) -> String {

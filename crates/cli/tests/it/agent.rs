@@ -149,7 +149,12 @@ fn a_prompt_can_come_from_standard_input() {
 fn two_runs_can_be_compared() {
     let sandbox = project(READS);
     run(&sandbox, &["--json"]);
-    let first = sandbox.json(&["runs", "--json"])["runs"][0]["run_id"].as_str().unwrap().to_owned();
+    let listed = sandbox.json(&["runs", "--json"])["runs"][0].clone();
+    let first = listed["run_id"].as_str().unwrap().to_owned();
+    for moment in ["started_at", "updated_at"] {
+        let written: r1_protocol::data::Time = serde_json::from_value(listed[moment].clone()).unwrap();
+        assert!(written.nanos().is_some_and(|at| at.0 > 0), "{listed}");
+    }
     run(&sandbox, &["--json"]);
     let same = sandbox.r1(&["diff", &first, "last"]);
     assert_eq!(same.code, 0, "{}", same.stdout);
@@ -178,6 +183,8 @@ fn a_run_is_forked_where_one_wants() {
     assert_eq!(forked.code, 0, "{}\n{}", forked.stdout, forked.stderr);
     assert!(forked.stdout.contains("forked from"), "{}", forked.stdout);
     sandbox.r1(&["fork", "last", "--at", "999"]).fails(2, "has no event 999");
+    // `-m` is the model wherever there is one, and a sentence is none.
+    sandbox.r1(&["fork", "last", "--at", "3", "-m", "in one word"]).fails(2, "`--message`");
 }
 
 #[cfg(unix)]

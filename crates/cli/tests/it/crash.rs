@@ -73,6 +73,9 @@ fn resume_and_check(demo: &Demo) {
     assert!(before.iter().all(|event| event["type"] != "run.finished"), "it was killed before its end");
     let resumed = demo.sandbox.r1_in_world(&["resume"]);
     assert_eq!(resumed.code, 0, "{}\n{}", resumed.stdout, resumed.stderr);
+    let header = format!("r1 {} · scripted/demo\n", before[0]["run_id"].as_str().unwrap());
+    assert!(resumed.stdout.starts_with(&header), "it says what it goes on with:\n{}", resumed.stdout);
+    assert!(resumed.stdout.contains("/leap\n\n! the process that worked on this run is gone\n"), "{}", resumed.stdout);
     let after = demo.events();
     assert_eq!(after[..before.len()], before, "nothing of what was written is lost or changed");
     assert_eq!(after.last().unwrap()["type"], "run.finished");

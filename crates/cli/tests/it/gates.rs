@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{Sandbox, files};
+use crate::support::Sandbox;
 
 /// Gates that need nothing but a shell.
 const OWN: &str = "
@@ -53,6 +53,18 @@ fn stoke_24_a_project_is_prepared_once_and_what_is_there_stays() {
     assert!(again.stderr.contains("left as it is"), "{}", again.stderr);
     assert_eq!(fs::read_to_string(sandbox.path(".stoke/gates.yaml")).unwrap(), OWN);
     assert_eq!(sandbox.json(&["gate", "show", "--json"])["configuration"]["preset"], "own");
+}
+
+#[test]
+fn files_that_cannot_be_compared_are_one_error() {
+    let sandbox = Sandbox::new();
+    let outside = sandbox.r1_in_world(&["gate", "run"]);
+    assert_eq!((outside.code, outside.stdout.as_str()), (2, ""), "{}", outside.stderr);
+    assert_eq!(outside.stderr.matches("is under no version control").count(), 1, "{}", outside.stderr);
+    assert!(outside.stderr.contains("hint: gates look at what changed since a commit"), "{}", outside.stderr);
+    let lost = project().r1_in_world(&["gate", "run", "--base", "no-such", "--json"]);
+    assert_eq!((lost.code, lost.stdout.as_str()), (2, ""), "{}", lost.stderr);
+    assert_eq!(lost.stderr.matches("there is no revision `no-such`").count(), 1, "{}", lost.stderr);
 }
 
 #[test]
@@ -114,7 +126,7 @@ fn stoke_23_the_worst_verdict_is_the_exit_code_and_nothing_is_recorded() {
     assert_eq!(run(&["checked"]).code, 3);
     assert_eq!(run(&["composite"]).code, 3);
 
-    assert!(!files(&sandbox.home()).iter().any(|path| path.extension().is_some_and(|end| end == "db")));
+    assert!(!sandbox.home().exists(), "nothing is made where nothing is recorded");
     let clean = Command::new("git").current_dir(sandbox.path("")).args(["diff", "--cached", "--quiet"]).status();
     assert!(clean.unwrap().success());
 }

@@ -33,5 +33,6 @@ mod support;
 mod tampering;
 mod terminal;
 mod validate;
+mod watching;
 mod wizard;
 mod words;

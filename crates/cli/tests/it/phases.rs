@@ -54,6 +54,8 @@ fn stoke_22_the_example_goes_through_its_phases_and_its_receipt_is_valid() {
     }
     assert!(stdout.contains("✗ VERIFY.exit/tests below threshold"), "{stdout}");
     assert!(stdout.contains("FAILED: expected 'Hello, world'"), "the person sees what the gate saw\n{stdout}");
+    let left = git(&sandbox.path("project"), &["status", "--porcelain", "--untracked-files=all"]);
+    assert_eq!(left, "", "what R1 writes beside the work is nothing to commit");
     let log = git(&sandbox.path("project"), &["log", "--format=%s"]);
     assert_eq!(log, "Greet the world if nobody is named\nstart\n");
     sandbox.ok(&["receipt", "create", "last", "-o", "run.receipt.json"]);

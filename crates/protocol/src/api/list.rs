@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}Object")]
 pub struct Object<T> {
     /// What it is: task, run, event, approval, artifact, …
     pub object: String,
@@ -21,6 +22,7 @@ impl<T> Object<T> {
 
 /// A page of objects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}List")]
 pub struct List<T> {
     /// Always `list`.
     pub object: String,

@@ -35,7 +35,9 @@ pub fn api() -> String {
     requests.subschema_for::<api::PatchRequest>();
 
     // What is both taken and given is described as it is taken: a reader loses only that a key is sure.
-    let mut definitions: BTreeMap<String, Value> = answers.take_definitions(true).into_iter().collect();
+    let answers = answers.take_definitions(true).into_iter();
+    let mut definitions: BTreeMap<String, Value> =
+        answers.map(|(name, schema)| (own_name(name, &schema), schema)).collect();
     definitions.extend(requests.take_definitions(true));
     let mut source = Source::new();
     for (name, schema) in definitions.iter().filter(|(name, _)| *name != Item::NAME) {
@@ -77,6 +79,14 @@ fn definition(source: &mut Source, name: &str, schema: &Value) {
         source.line(1, &format!("{key}{mark}: {};", type_of(property)));
     }
     source.line(0, "}");
+}
+
+/// What a wrapper is called without what it wraps, for that is a parameter here.
+fn own_name(name: String, schema: &Value) -> String {
+    match name.strip_prefix(Item::NAME).filter(|_| holds_items(schema)) {
+        Some(own) => own.to_owned(),
+        None => name,
+    }
 }
 
 /// Whether one of its members is whatever it is a list of, or a list of that.

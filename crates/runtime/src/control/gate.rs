@@ -9,9 +9,7 @@ use r1_protocol::data::GateVerdict;
 use crate::gate::{
     Boundary, Earlier, GateContext, GateRule, Outcome, Phase, Placed, Preset, Side, Transition, evaluate, gate_id,
 };
-
-/// What git is not to keep of what R1 writes into a project.
-const IGNORED: &str = "ledger/\nr1.session*.json\n";
+use crate::session_file::IGNORED;
 
 /// A file that a project needs for its gates.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +84,24 @@ pub fn chosen(preset: &Preset, names: &[String]) -> Result<Vec<GateRule>, NoGate
         return Err(NoGate { name: name.clone(), preset: preset.name.clone(), known: known() });
     }
     Ok(rules.into_iter().filter(|rule| names.is_empty() || names.contains(&rule.id)).collect())
+}
+
+/// The files cannot be held against what they began as, so no gate could say anything about them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the files in {} cannot be compared with `{base}`: {why}", workspace.display())]
+pub struct NoComparison {
+    /// Where they are.
+    pub workspace: PathBuf,
+    /// What they were to be compared with.
+    pub base: String,
+    /// What is in the way.
+    pub why: String,
+}
+
+/// Sees to it that the gates have something to look at: what each of them would stumble over is said once.
+pub async fn look(context: &GateContext, base: &str) -> Result<(), NoComparison> {
+    let refused = |why| NoComparison { workspace: context.workspace.clone(), base: base.to_owned(), why };
+    crate::gate::look(context).await.map_err(refused)
 }
 
 /// Asks one gate about the files as they are, and adds what it said to the context for the next.

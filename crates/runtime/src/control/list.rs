@@ -1,7 +1,8 @@
 //! Runs at a glance.
 
 use r1_event::payload::{Payload, RunStarted};
-use r1_event::{Kind, RunId, Seq, UnixNanos, Version};
+use r1_event::{Kind, RunId, Seq, Version};
+use r1_protocol::data::Time;
 use r1_store::{DamagedRun, Listed, PageLimit, RunFilter, RunPosition, RunSummary, SharedStore, StoreError};
 use serde::Serialize;
 
@@ -18,10 +19,10 @@ pub struct RunRow {
     pub run_id: String,
     /// 1 or 2.
     pub schema_version: u32,
-    /// Unix nanoseconds of its first event.
-    pub started_at: i64,
-    /// Unix nanoseconds of its last event so far.
-    pub updated_at: i64,
+    /// When its first event happened.
+    pub started_at: Time,
+    /// When its last event so far happened.
+    pub updated_at: Time,
     /// open, completed, failed or cancelled.
     pub state: &'static str,
     /// How many events it has, pruned ones included.
@@ -87,14 +88,14 @@ pub async fn list(
 }
 
 fn row(run: RunSummary, started: Option<RunStarted>) -> RunRow {
-    let RunSummary { run_id, version, head, started_at: UnixNanos(started_at), updated_at, pruned_through } = run;
+    let RunSummary { run_id, version, head, started_at, updated_at, pruned_through } = run;
     RunRow {
         run_id: run_id.to_string(),
         schema_version: match version {
             Version::V1 | Version::V2 => version.number(),
         },
-        started_at,
-        updated_at: updated_at.0,
+        started_at: started_at.into(),
+        updated_at: updated_at.into(),
         state: state(head.terminal),
         events: head.next.get() - 1,
         pruned_through: pruned_through.map(Seq::get),

@@ -118,6 +118,11 @@ pub async fn evaluate(rule: &GateRule, boundary: Boundary, transition: Transitio
     }
 }
 
+/// Looks at the files as a gate would; the error says why none can.
+pub(crate) async fn look(context: &GateContext) -> Result<(), String> {
+    Tree::look(&context.workspace, &context.base).await.map(drop)
+}
+
 /// The name of the tree that the gate looked at, and what it found.
 async fn ask(
     rule: &GateRule,

@@ -40,6 +40,15 @@ impl RedactionKey {
         }
     }
 
+    /// The key in `$R1_HOME/redaction.key`, for marks that nobody keeps: if there is none, one that is forgotten with
+    /// the process.
+    pub fn load_or_improvise(home: &Home) -> Result<Self, RedactionKeyError> {
+        match read(&home.redaction_key())? {
+            Some(key) => Ok(key),
+            None => Ok(Self(world::new_seed()?)),
+        }
+    }
+
     /// What marks this secret: 8 hexadecimal digits.
     pub(super) fn mark(&self, secret: &[u8]) -> Mark {
         let mut marker = self.marker();

@@ -76,6 +76,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
     let rules = gate::chosen(&preset, &args.names)?;
     let config = settings::load(context, &project, Vec::new())?;
     let mut surroundings = surroundings(&args, context, &config, project, Arc::clone(&preset)).await?;
+    gate::look(&surroundings, &args.base).await?;
     let mut signals = Signals::listen()?;
     let mut out = (!args.json).then(output::stdout);
     if let Some(out) = &mut out {
@@ -137,7 +138,7 @@ async fn surroundings(
         workspace: project,
         base: Base::Revision(args.base.clone()),
         sandbox: Arc::new(sandbox),
-        redactor: workshop::redactor(context, config)?,
+        redactor: workshop::passing_redactor(context, config)?,
         rules: Rules { policy: config.policy.clone(), mode: config.run.approve, workspace_mode: "in_place".into() },
         goal: args.goal.clone(),
         declared: Vec::new(),

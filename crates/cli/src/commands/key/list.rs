@@ -1,5 +1,7 @@
 use std::io::Write as _;
 
+use anstyle::Style;
+use r1_receipt::key::Entry;
 use r1_runtime::keys::manage;
 use serde_json::{Value as Json, json};
 
@@ -8,7 +10,10 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BAD, DIM, NAME, print_json};
+use crate::render::table::{Align, Cell, Table};
+use crate::render::terminal;
 use crate::render::text::visible;
+use crate::render::time::date_time_at;
 
 /// List the keys whose word counts here
 #[derive(Debug, clap::Args)]
@@ -29,19 +34,23 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
         print_json(&json!({ "keys": keys }))?;
         return Ok(Exit::Ok);
     }
-    let mut out = output::stdout();
+    let mut table =
+        Table::new([("key", Align::Left), ("use", Align::Left), ("scope", Align::Left), ("subject", Align::Left)]);
     for entry in &keyring.entries {
-        let half = if manage::has_secret(&context.home, entry) { "signs here" } else { "public only" };
-        let until = entry.not_after.map(|end| format!(" until {end}")).unwrap_or_default();
-        writeln!(
-            out,
-            "{NAME}{}{NAME:#}  {:<7} {:<6} {}  {DIM}from {}{until}, {half}{DIM:#}",
-            entry.kid(),
-            entry.usage.word(),
-            entry.scope.word(),
-            visible(&entry.subject),
-            entry.not_before,
-        )?;
+        table.push([
+            Cell::new(NAME, entry.kid().to_string()),
+            Cell::new(Style::new(), entry.usage.word()),
+            Cell::new(Style::new(), entry.scope.word()),
+            Cell::new(Style::new(), visible(&entry.subject)),
+        ]);
+    }
+    let mut out = output::stdout();
+    let mut lines = table.lines(terminal::width()).into_iter();
+    if let Some(head) = lines.next().filter(|_| !table.is_empty()) {
+        writeln!(out, "{head}")?;
+    }
+    for (entry, line) in keyring.entries.iter().zip(lines) {
+        writeln!(out, "{line}\n  {DIM}{}{DIM:#}", validity(context, entry))?;
         if let Some(revocation) = entry.revocation {
             writeln!(out, "  {BAD}{revocation}{BAD:#}")?;
         }
@@ -54,4 +63,11 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Whether it can sign here, and when its word counts.
+fn validity(context: &Context, entry: &Entry) -> String {
+    let half = if manage::has_secret(&context.home, entry) { "signs here" } else { "public only" };
+    let until = entry.not_after.map(|end| format!(" until {}", date_time_at(end))).unwrap_or_default();
+    format!("{half}, from {}{until}", date_time_at(entry.not_before))
 }

@@ -7,8 +7,9 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BOLD, DIM, write_json};
+use crate::render::event::EventLines;
 use crate::render::text::visible;
-use crate::render::{event, time};
+use crate::render::time;
 use crate::target::Target;
 
 /// Show the events of a log
@@ -60,6 +61,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
 
 fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
     let mut out = output::stdout();
+    let lines = EventLines::here();
     let first = args.seq.or(args.from).unwrap_or(1);
     let last = args.seq.or(args.to).unwrap_or(u64::MAX);
     let mut shown = 0_u64;
@@ -71,7 +73,7 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
         let gap = Viewer::new(None, log.side_records());
         let mut position = gap.pruned_through();
         if let Some(marker) = gap.pruned().filter(|_| args.seq.is_none() && first <= position) {
-            event::write_gap(&mut out, &marker, args.json)?;
+            lines.write_gap(&mut out, &marker, args.json)?;
         }
         'pages: for page in log.pages() {
             for record in page? {
@@ -90,7 +92,7 @@ fn print(args: &Args, logs: &[Log]) -> Result<(), CliError> {
                 } else if args.seq.is_some() {
                     write!(out, "{}", in_full(&view))?;
                 } else {
-                    writeln!(out, "{}", event::line(&view))?;
+                    writeln!(out, "{}", lines.line(&view))?;
                 }
             }
         }

@@ -1,5 +1,6 @@
 use std::io::Write as _;
 
+use anstyle::Style;
 use r1_runtime::control::memory;
 use r1_runtime::location::Purpose;
 use r1_runtime::memory::Tier;
@@ -10,7 +11,8 @@ use crate::context::Context;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, BOLD, DIM, print_json};
-use crate::render::text::{count, visible};
+use crate::render::table::{Align, Cell, Table};
+use crate::render::text::visible;
 
 /// List what is remembered: keys and sizes, not values
 #[derive(Debug, clap::Args)]
@@ -57,17 +59,24 @@ pub(super) async fn run(args: Args, context: &Context) -> Result<Exit, CliError>
         print_json(&json!({ "entries": found.iter().map(entry).collect::<Vec<_>>() }))?;
         return Ok(Exit::Ok);
     }
-    let mut out = output::stdout();
+    if found.is_empty() {
+        output::note("nothing is remembered here yet; see `r1 memory set --help`");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new([("tier", Align::Left), ("bytes", Align::Right), ("key", Align::Left)]);
     for (tier, listed) in &found {
-        let what = match &listed.target {
-            Some(target) => format!("→ {}", visible(target)),
-            None => count(listed.size, "byte"),
+        let key = visible(&listed.key);
+        let (size, key) = match &listed.target {
+            Some(target) => (String::new(), format!("{key} → {}", visible(target))),
+            None => (listed.size.to_string(), key),
         };
-        writeln!(out, "{DIM}{tier}{DIM:#}  {BOLD}{}{BOLD:#}  {what}", visible(&listed.key))?;
+        table.push([Cell::new(DIM, tier.to_string()), Cell::new(Style::new(), size), Cell::new(BOLD, key)]);
+    }
+    let mut out = output::stdout();
+    // Keys are there to be used: none is cut.
+    for line in table.lines(None) {
+        writeln!(out, "{line}")?;
     }
     out.flush()?;
-    if found.is_empty() {
-        output::note("nothing is remembered here");
-    }
     Ok(Exit::Ok)
 }

@@ -12,6 +12,7 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::output::{self, print_json};
 use crate::render::receipt as render;
+use crate::render::terminal;
 
 /// See what a receipt says
 ///
@@ -69,7 +70,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Result<Exit, CliError> {
     } else {
         writeln!(out, "{}", render::verdict_line(report.verdict()))?;
         if args.event.is_none() {
-            render::story(&receipt).try_for_each(|line| writeln!(out, "{line}"))?;
+            render::story(&receipt, terminal::width()).iter().try_for_each(|line| writeln!(out, "{line}"))?;
             writeln!(out)?;
         }
         for parts in nodes {

@@ -149,11 +149,9 @@ impl Call {
             (Some(_), "tool") => exit_words(self.exited.as_ref()),
             _ => failed.error.clone(),
         };
-        let again =
-            if failed.outcome.as_deref() == Some("unknown") && !failed.r#final { ", it is made again" } else { "" };
         let time = self.time(failed.duration_ms);
         let style = if failed.error_type == "tool" { NOTICE } else { BAD };
-        self.end(&format!("{style}✗{style:#} {}{again} {time}", one_line(&said, 160)), page);
+        self.end(&format!("{style}✗{style:#} {} {time}", one_line(&said, 160)), page);
     }
 
     /// It never ran.

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::render::text::visible;
+use crate::render::text::{cut, visible};
 
 /// What stands last on the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,11 @@ impl Page {
         }
     }
 
+    /// Goes on as on a new sheet: what was open stands on another one.
+    pub(super) const fn turn(&mut self) {
+        self.open_line = false;
+    }
+
     /// What was added since the last time.
     pub(super) fn take(&mut self) -> String {
         std::mem::take(&mut self.out)
@@ -122,20 +127,6 @@ pub(super) fn printable(text: &str) -> String {
     // Progress bars overwrite their line: only what was last there counts.
     let last = text.trim_end_matches(['\r', '\n']).rsplit('\r').next().unwrap_or_default();
     visible(&last.replace('\t', "    "))
-}
-
-fn cut(text: &str, room: usize) -> String {
-    if text.width() <= room {
-        return text.to_owned();
-    }
-    let mut used = 1;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= room
-    };
-    let mut cut: String = text.chars().take_while(fits).collect();
-    cut.push('…');
-    cut
 }
 
 fn broken(line: &str, room: Option<usize>) -> Vec<String> {
@@ -191,6 +182,11 @@ impl Flow {
             }
         }
         out
+    }
+
+    /// Goes on at the beginning of another line.
+    pub(super) const fn restart(&mut self) {
+        (self.spaces, self.column, self.fresh) = (0, self.indent, false);
     }
 
     /// The rest.

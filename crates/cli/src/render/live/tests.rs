@@ -408,6 +408,19 @@ fn phases_and_verdicts_stand_on_the_screen_and_what_the_model_is_told_of_them_do
 }
 
 #[test]
+fn what_is_interjected_begins_a_line_and_what_streams_in_loses_no_word() {
+    let mut live = Live::new("run_01K0E8M9ZQ4T7V2W5X8Y1Z3A6B".parse().unwrap(), look(60));
+    let mut out: String =
+        [turn(0), delta(0, "It was a dark and st")].iter().map(|event| live.take(UnixNanos(0), event)).collect();
+    out.push_str(&live.interject("stopping"));
+    out.push_str(&live.interject("really"));
+    out.push_str(&live.take(UnixNanos(0), &delta(0, "ormy night")));
+    out.push_str(&live.take(UnixNanos(0), &said(0, "It was a dark and stormy night")));
+    let plain = anstream::adapter::strip_str(&out).to_string();
+    assert_eq!(plain, "● It was a dark and\n\n! stopping\n! really\n\n● stormy night\n");
+}
+
+#[test]
 fn nothing_a_tool_prints_can_drive_the_terminal() {
     let events = vec![
         turn(0),

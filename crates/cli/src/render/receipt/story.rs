@@ -1,8 +1,7 @@
 //! What a receipt tells of its run: what ran, what was read, written, allowed, refused and made.
 
-use std::collections::BTreeMap;
-
 use r1_receipt::Receipt;
+use r1_receipt::file::Parts;
 use r1_receipt::json::{Object, Value};
 use serde_json::Value as Json;
 
@@ -25,7 +24,10 @@ const SUBJECTS: &[&str] = &["path", "file_path", "argv", "command", "url", "quer
 /// The rows: a name, and what stands there. What did not happen has no row, but for refusals.
 pub(crate) fn rows(receipt: &Receipt<'_>) -> Vec<(&'static str, String)> {
     let mut story = Story::default();
-    for parts in receipt.events.iter().filter_map(|event| event.parts.as_ref()) {
+    let mut nodes: Vec<&Parts<'_>> = receipt.events.iter().filter_map(|event| event.parts.as_ref()).collect();
+    // The order of a receipt is one of hashes; what ran is told in that of the log.
+    nodes.sort_by_key(|parts| parts.body().int("seq").unwrap_or(0));
+    for parts in nodes {
         match parts.stub() {
             None => story.take(&parts.type_name, &parts.body()),
             Some(_) => story.miss(&parts.type_name),
@@ -116,6 +118,7 @@ impl Story {
         };
         let name = match body.text("status") {
             Some("ok") | None => name,
+            Some("error") => format!("{name} (failed)"),
             Some(status) => format!("{name} ({status})"),
         };
         kind.add(&name);
@@ -130,19 +133,19 @@ impl Story {
             ran.push(usd(self.cost_micros));
         }
         if !self.models.is_empty() {
-            ran.insert(0, self.models.names().join(" and "));
+            ran.insert(0, self.models.sorted().names().join(" and "));
         }
         let mut rows = vec![("model", ran.join(", "))];
         let kinds = [
-            ("read", self.read, None),
-            ("wrote", self.written, None),
+            ("read", self.read.sorted(), None),
+            ("wrote", self.written.sorted(), None),
             ("ran", self.ran, None),
-            ("fetched", self.fetched, None),
-            ("called", self.called, None),
-            ("memory", self.remembered, not_shown(memory, "read or write", "reads and writes")),
-            ("allowed", self.allowed, None),
-            ("refused", self.refused, unseen),
-            ("made", self.produced, not_shown(artifacts, "artifact", "artifacts")),
+            ("fetched", self.fetched.sorted(), None),
+            ("called", self.called.sorted(), None),
+            ("memory", self.remembered.sorted(), not_shown(memory, "read or write", "reads and writes")),
+            ("allowed", self.allowed.sorted(), None),
+            ("refused", self.refused.sorted(), unseen),
+            ("made", self.produced.sorted(), not_shown(artifacts, "artifact", "artifacts")),
         ];
         rows.extend(kinds.into_iter().filter_map(|(name, tally, more)| {
             let told = (!tally.is_empty()).then(|| tally.told());
@@ -195,13 +198,22 @@ fn words(kind: &str) -> String {
     kind.replace('_', " ")
 }
 
-/// Names, and how often each was there. In their own order: that of a receipt is one of hashes.
+/// Names in the order in which they came, and how often each did.
 #[derive(Default)]
-struct Tally(BTreeMap<String, u64>);
+struct Tally(Vec<(String, u64)>);
 
 impl Tally {
     fn add(&mut self, name: &str) {
-        *self.0.entry(name.to_owned()).or_insert(0) += 1;
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, times)) => *times += 1,
+            None => self.0.push((name.to_owned(), 1)),
+        }
+    }
+
+    /// In their own order, where it does not matter which came first: calls of one turn end in any order.
+    fn sorted(mut self) -> Self {
+        self.0.sort();
+        self
     }
 
     fn is_empty(&self) -> bool {
@@ -209,12 +221,12 @@ impl Tally {
     }
 
     fn names(&self) -> Vec<&str> {
-        self.0.keys().map(String::as_str).collect()
+        self.0.iter().map(|(name, _)| name.as_str()).collect()
     }
 
     /// `a, b (2 times), and 3 others`.
     fn told(&self) -> String {
-        let one = |(name, times): (&String, &u64)| match times {
+        let one = |(name, times): &(String, u64)| match times {
             1 => name.clone(),
             more => format!("{name} ({more} times)"),
         };
