@@ -83,6 +83,8 @@ macro_rules! store_conformance {
             the_chain_of_a_finished_run_knows_its_end,
             a_reopened_store_goes_on_where_it_ended,
             reading_pages_through_a_log_without_gap,
+            pages_of_events_that_differ_in_size_miss_none,
+            what_is_added_while_pages_are_read_is_read_too,
             a_page_holds_one_event_however_small_its_limit,
             a_page_stops_at_its_byte_limit,
             reading_what_is_not_there_is_empty,

@@ -19,6 +19,7 @@ mod open;
 mod open_runs;
 mod read;
 mod readers;
+mod relief;
 mod row;
 mod standing;
 mod wal;
@@ -39,6 +40,7 @@ use self::erase::Left;
 use self::failure::{Failure, backend};
 use self::notice::Notice;
 use self::readers::Readers;
+use self::relief::Relief;
 use self::row::RunRow;
 use self::writer::Writer;
 use crate::blob::BlobStore;
@@ -61,11 +63,15 @@ pub struct SqliteOptions {
     pub max_bytes: Option<u64>,
     /// How long to wait for another process that is writing.
     pub busy_timeout: Duration,
+    /// How many pages the write-ahead log holds before they are copied into the database. More are faster, as each
+    /// time ends with syncs of both files that writers wait for; but whoever opens the store after a crash reads
+    /// the log twice.
+    pub log_pages: u32,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
-        Self { max_bytes: None, busy_timeout: Duration::from_secs(10) }
+        Self { max_bytes: None, busy_timeout: Duration::from_secs(10), log_pages: 8000 }
     }
 }
 
@@ -97,8 +103,10 @@ impl SqliteStore {
             let (door, mut db, notes) = open::open(path, &options)?;
             let unavailable = |source| OpenError::Unavailable { location: path.display().to_string(), source };
             finish_prunes(&mut db).map_err(|err| unavailable(err.into()))?;
+            let relief = Relief::attend(&mut db, door.clone(), options.log_pages);
+            let relief = relief.map_err(|err| unavailable(err.into()))?;
             let watches = Watches::default();
-            let writer = Writer::start(db, watches.clone()).map_err(|err| unavailable(err.into()))?;
+            let writer = Writer::start(db, relief, watches.clone()).map_err(|err| unavailable(err.into()))?;
             Ok(Self::new(door, Some(writer), watches, notes))
         })
         .await
@@ -139,7 +147,7 @@ impl SqliteStore {
 
     fn writing<T, E>(
         &self,
-        work: impl FnOnce(&mut writer::Session<'_>) -> rusqlite::Result<Result<T, E>> + Send + 'static,
+        work: impl FnMut(&mut writer::Session<'_>) -> rusqlite::Result<Result<T, E>> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, E>>
     where
         T: Send + 'static,
@@ -204,13 +212,8 @@ impl Store for SqliteStore {
                 Err(failure) => return Err(failure.append(run)),
             };
             let files = self.shared.files.clone();
-            let appended = writer.inside(move |session| {
-                let appended = append::append(session, &files, &lease, &batch)?;
-                // The batch comes back to be freed here: the writing thread is the one that everybody waits for.
-                Ok(appended.map(|head| (head, batch)))
-            });
-            let appended = appended.await.unwrap_or_else(|failure| Err(failure.append(run)));
-            appended.map(|(head, _)| head)
+            let appended = writer.inside(move |session| append::append(session, &files, &lease, &batch)).await;
+            appended.unwrap_or_else(|failure| Err(failure.append(run)))
         }
         .boxed()
     }
@@ -330,7 +333,9 @@ impl Store for SqliteStore {
     fn add_side_record(&self, run: &RunId, record: SideRecord) -> BoxFuture<'_, Result<(), StoreError>> {
         let run = run.clone();
         self.writing(move |session| {
-            let Some(row) = RunRow::find(session.db, &run)? else { return Ok(Err(StoreError::NoRun { run })) };
+            let Some(row) = RunRow::find(session.db, &run)? else {
+                return Ok(Err(StoreError::NoRun { run: run.clone() }));
+            };
             match rules::check_side_record(&run, &record) {
                 Ok(()) => erase::keep(session.db, row.id, &record).map(Ok),
                 Err(refusal) => Ok(Err(refusal)),

@@ -204,8 +204,8 @@ pub struct PageLimit {
 impl PageLimit {
     /// A single event.
     pub const ONE: Self = Self { events: 1, bytes: 0 };
-    /// For one reader that goes through a whole log: fewer, larger pages.
-    pub const BULK: Self = Self { events: 4096, bytes: 4 << 20 };
+    /// For one reader that goes through a whole log: fewer pages, as large as a processor's own memory.
+    pub const BULK: Self = Self { events: 4096, bytes: 1 << 20 };
 }
 
 impl Default for PageLimit {

@@ -1,5 +1,5 @@
-//! How fast the log is: `cargo bench -p r1-store --bench log` prints one table; with `-- sqlite` (or another
-//! part) only those rows.
+//! How fast the log is: `cargo bench -p r1-store --bench log` prints one table; with `-- sqlite` (or the
+//! beginning of another part's name) only those rows.
 //!
 //! Machines differ and are noisy, so every figure stands beside a limit measured in the same run.
 
@@ -23,7 +23,9 @@ type Part = fn(&mut table::Table, &tokio::runtime::Runtime);
 const PARTS: &[(&str, Part)] = &[
     ("check", |table, _| check::measure(table)),
     ("memory", |table, _| memory::measure(table)),
-    ("sqlite", sqlite::measure),
+    ("sqlite-append", sqlite::append),
+    ("sqlite-read", sqlite::read),
+    ("sqlite-growth", sqlite::growth),
     ("footprint", footprint::measure),
     ("postgres", postgres::measure),
 ];
@@ -38,7 +40,7 @@ fn main() {
     let runtime = runtime.expect("a runtime");
     let mut table = table::Table::default();
     for (name, measure) in PARTS {
-        if wanted.is_empty() || wanted.iter().any(|part| part == name) {
+        if wanted.is_empty() || wanted.iter().any(|part| name.starts_with(part.as_str())) {
             measure(&mut table, &runtime);
         }
     }

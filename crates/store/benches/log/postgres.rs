@@ -22,7 +22,7 @@ pub(crate) fn measure(table: &mut Table, runtime: &Runtime) {
     let (each, plain_events) = (scaled(300, 5), scaled(2_000, 50));
     let mut first = 0;
     let (ours, peer) = best_of(
-        7,
+        15,
         || {
             first += WRITERS;
             runtime.block_on(plain.borrow().settle());

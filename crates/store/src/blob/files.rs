@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -26,7 +27,7 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// A folder of blobs, which need not exist yet.
 #[derive(Clone, Debug)]
 pub(crate) struct BlobFiles {
-    folder: PathBuf,
+    folder: Arc<Path>,
 }
 
 /// Content that is on disk but has not its name yet; removed if it never gets one.
@@ -37,8 +38,8 @@ pub(crate) struct Draft {
 }
 
 impl BlobFiles {
-    pub(crate) const fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self { folder: folder.into() }
     }
 
     /// Writes content to disk and learns its hash.

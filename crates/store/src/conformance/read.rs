@@ -31,6 +31,40 @@ pub async fn reading_pages_through_a_log_without_gap(fixture: &dyn Fixture) {
     assert_eq!(store.read(&run(1), seq(20), PageLimit::default()).await.unwrap().records, whole[19..]);
 }
 
+pub async fn pages_of_events_that_differ_in_size_miss_none(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let mut writer = Writer::started(&store, &run(1)).await;
+    // Whoever guesses the next page from the one before is wrong time and again.
+    let sizes = [10, 10, 10, 9_000, 10, 3_000, 3_000, 10, 10, 10, 10, 20_000, 10, 10];
+    writer.write((0..200).map(|n| message("s".repeat(sizes[n % sizes.len()])))).await;
+    let whole = store.read(&run(1), Seq::FIRST, PageLimit { events: 1000, bytes: usize::MAX }).await.unwrap().records;
+    for bytes in [1, 500, 4_000, 12_000, 100_000] {
+        let (id, mut read) = (run(1), Vec::new());
+        let mut pages = Pages::new(&*store, &id, Seq::FIRST, PageLimit { events: 50, bytes });
+        while let Some(page) = pages.next().await.unwrap() {
+            read.extend(page);
+        }
+        assert_eq!(read, whole, "in pages of {bytes} bytes");
+    }
+}
+
+pub async fn what_is_added_while_pages_are_read_is_read_too(fixture: &dyn Fixture) {
+    let store = fixture.open().await;
+    let mut writer = Writer::started(&store, &run(1)).await;
+    writer.write(messages(9)).await;
+    let (id, limit) = (run(1), PageLimit { events: 5, ..PageLimit::default() });
+    let (mut pages, mut read) = (Pages::new(&*store, &id, Seq::FIRST, limit), Vec::new());
+    for added in [0, 0, 3, 5, 0, 1] {
+        read.extend(pages.next().await.unwrap().into_iter().flatten());
+        writer.write(messages(added)).await;
+    }
+    while let Some(page) = pages.next().await.unwrap() {
+        read.extend(page);
+    }
+    assert_eq!(read, read_all(&store, &run(1)).await);
+    assert_eq!(read.len(), 19);
+}
+
 pub async fn a_page_holds_one_event_however_small_its_limit(fixture: &dyn Fixture) {
     let store = fixture.open().await;
     let mut writer = Writer::started(&store, &run(1)).await;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tempfile::TempDir;
 
@@ -49,6 +50,13 @@ impl Door {
         let copy = self.copy.as_ref().map(|folder| folder.path().join(COPY));
         let db = connect(copy.as_ref().unwrap_or(&self.path), parameters)?;
         db.busy_timeout(self.busy_timeout)?;
+        Ok(db)
+    }
+
+    /// A connection that copies pages out of the write-ahead log.
+    pub(super) fn checkpointer(&self) -> rusqlite::Result<Connection> {
+        let db = connect(&self.path, "mode=rw")?;
+        db.pragma_update(None, "synchronous", "FULL")?;
         Ok(db)
     }
 }
@@ -134,9 +142,6 @@ fn configure(db: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     db.query_one("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
     // A large group stays in memory until its commit, instead of going to the log page by page before.
     db.pragma_update(None, "cache_size", -8192)?;
-    // Copying pages out of the log costs two syncs, so it is done less often than by default. Not less
-    // often than this: SQLite's index of the log has one part per 4,096 pages, and readers search them all.
-    db.query_one("PRAGMA wal_autocheckpoint = 4000", [], |_| Ok(()))?;
     // A log that one large batch blew up shrinks again.
     db.query_one("PRAGMA journal_size_limit = 67108864", [], |_| Ok(()))?;
     if let Some(bytes) = options.max_bytes {
@@ -232,7 +237,10 @@ fn check_version(found: u32, path: &Path) -> Result<(), OpenError> {
 
 fn connect(path: &Path, parameters: &str) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(uri(path, parameters), flags)
+    let db = Connection::open_with_flags(uri(path, parameters), flags)?;
+    // A statement is compiled once, and not again for other values.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(db)
 }
 
 /// The path as SQLite's URI, with the characters escaped that would end it.

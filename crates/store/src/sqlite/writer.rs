@@ -5,12 +5,15 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use r1_event::{RunId, Seq};
 use rusqlite::{CachedStatement, Connection};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, oneshot};
 
 use super::failure::{self, Failure};
+use super::relief::Relief;
 use super::standing::Standings;
 use crate::watch::Watches;
 
@@ -18,6 +21,8 @@ use crate::watch::Watches;
 const QUEUE: usize = 4096;
 /// How many jobs share a commit at most.
 const GROUP: usize = 2048;
+/// How long the thread stays awake for the next job: a fraction of what a commit takes.
+const SOON: Duration = Duration::from_micros(30);
 
 /// The way to the writing thread.
 #[derive(Debug)]
@@ -70,11 +75,11 @@ trait Inside: Send {
 
 impl Writer {
     /// Starts the thread, which ends when the writer is closed or dropped.
-    pub(super) fn start(db: Connection, watches: Watches) -> std::io::Result<Self> {
+    pub(super) fn start(db: Connection, relief: Relief, watches: Watches) -> std::io::Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let poison = Poison::default();
         let standings = Standings::default();
-        let mut desk = Desk { db, standings, grown: Vec::new(), watches, poison: Arc::clone(&poison) };
+        let desk = Desk { db, relief, standings, grown: Vec::new(), watches, poison: Arc::clone(&poison) };
         let thread = std::thread::Builder::new().name("r1-sqlite-writer".into()).spawn(move || desk.work(jobs))?;
         Ok(Self { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), poison })
     }
@@ -85,15 +90,15 @@ impl Writer {
     /// after the commit. The outer error is a failure of the transaction.
     pub(super) async fn inside<T, E>(
         &self,
-        work: impl FnOnce(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send + 'static,
+        work: impl FnMut(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send + 'static,
     ) -> Result<Result<T, E>, Failure>
     where
         T: Send + 'static,
         E: Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        self.send(Job::Inside(Box::new(Task { work: Some(work), result: None, reply }))).await?;
-        answer.await.unwrap_or(Err(Failure::Lost))
+        self.send(Job::Inside(Box::new(Task { work, result: None, failure: None, reply: Some(reply) }))).await?;
+        answer.await.map_err(|_| Failure::Lost)?.outcome()
     }
 
     /// Runs `work` between transactions.
@@ -137,36 +142,47 @@ impl Writer {
     }
 }
 
-/// One caller's work and where its answer goes.
+/// One caller's work, what came of it, and the way back.
+///
+/// The whole task goes back to the caller, who frees it with all that the work needed: the writing thread is the
+/// one that everybody waits for.
 struct Task<T, E, F> {
-    work: Option<F>,
+    work: F,
     result: Option<Result<T, E>>,
-    reply: oneshot::Sender<Result<Result<T, E>, Failure>>,
+    failure: Option<Failure>,
+    /// `None` on the way back.
+    reply: Option<oneshot::Sender<Box<Self>>>,
+}
+
+impl<T, E, F> Task<T, E, F> {
+    fn outcome(self) -> Result<Result<T, E>, Failure> {
+        match (self.failure, self.result) {
+            (None, Some(result)) => Ok(result),
+            // A refused job has written nothing, whatever became of the others.
+            (Some(Failure::Unknown(err)), Some(Err(_))) => Err(Failure::RolledBack(err)),
+            (Some(failure), _) => Err(failure),
+            (None, None) => Err(Failure::Lost),
+        }
+    }
 }
 
 impl<T, E, F> Inside for Task<T, E, F>
 where
     T: Send,
     E: Send,
-    F: FnOnce(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send,
+    F: FnMut(&mut Session<'_>) -> rusqlite::Result<Result<T, E>> + Send,
 {
     fn apply(&mut self, session: &mut Session<'_>) -> rusqlite::Result<()> {
-        if let Some(work) = self.work.take() {
-            self.result = Some(work(session)?);
-        }
+        self.result = Some((self.work)(session)?);
         Ok(())
     }
 
-    fn answer(self: Box<Self>, failure: Option<&Failure>) {
-        let answer = match (failure, self.result) {
-            (None, Some(result)) => Ok(result),
-            // A refused job has written nothing, whatever became of the others.
-            (Some(Failure::Unknown(err)), Some(Err(_))) => Err(Failure::RolledBack(Arc::clone(err))),
-            (Some(failure), _) => Err(failure.clone()),
-            (None, None) => Err(Failure::Lost),
-        };
-        // Whoever asked may have gone away; what was committed stays.
-        drop(self.reply.send(answer));
+    fn answer(mut self: Box<Self>, failure: Option<&Failure>) {
+        self.failure = failure.cloned();
+        if let Some(reply) = self.reply.take() {
+            // Whoever asked may have gone away; what was committed stays.
+            drop(reply.send(self));
+        }
     }
 }
 
@@ -184,9 +200,23 @@ fn gather(jobs: &mut mpsc::Receiver<Job>, group: &mut Group) -> Option<Job> {
     None
 }
 
+/// The next job, if it comes at once. Whoever was just answered often does, and a thread that sleeps is slow to wake.
+fn soon(jobs: &mut mpsc::Receiver<Job>) -> Option<Job> {
+    let since = Instant::now();
+    while since.elapsed() < SOON {
+        match jobs.try_recv() {
+            Ok(job) => return Some(job),
+            Err(TryRecvError::Empty) => std::thread::yield_now(),
+            Err(TryRecvError::Disconnected) => break,
+        }
+    }
+    None
+}
+
 /// All that the writing thread owns.
 struct Desk {
     db: Connection,
+    relief: Relief,
     standings: Standings,
     grown: Vec<(RunId, Seq)>,
     watches: Watches,
@@ -194,10 +224,10 @@ struct Desk {
 }
 
 impl Desk {
-    fn work(&mut self, mut jobs: mpsc::Receiver<Job>) {
+    fn work(mut self, mut jobs: mpsc::Receiver<Job>) {
         let mut group = Vec::new();
         let mut next = None;
-        while let Some(job) = next.take().or_else(|| jobs.blocking_recv()) {
+        while let Some(job) = next.take().or_else(|| soon(&mut jobs)).or_else(|| jobs.blocking_recv()) {
             match job {
                 Job::Inside(first) => {
                     group.push(first);
@@ -210,6 +240,8 @@ impl Desk {
                 }),
             }
         }
+        // Before the connection, which as the last one leaves no log behind.
+        self.relief.end();
     }
 
     /// Makes one transaction of the group, and of who joins it meanwhile, and answers everyone in it.

@@ -8,6 +8,7 @@ mod erase;
 mod layout;
 mod pages;
 mod processes;
+mod relief;
 mod tail;
 
 use std::path::{Path, PathBuf};

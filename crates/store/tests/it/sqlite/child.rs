@@ -6,12 +6,11 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
 
 use r1_event::{Chain, Digest, Note, RunId, Seq};
 use r1_store::conformance::sample::{LONG, batch, completed, message, run, started};
-use r1_store::{AppendError, Document, DocumentChange, Expect, Head, SharedStore};
-
-use super::open;
+use r1_store::{AppendError, Document, DocumentChange, Expect, Head, SharedStore, SqliteOptions, SqliteStore};
 
 /// Where a child that appends for ever notes, in a document per run, the seq at which the log goes on.
 pub(crate) const NOTES: &str = "notes";
@@ -95,7 +94,9 @@ pub(crate) fn parse(line: &str) -> Option<Ack> {
 #[ignore = "an errand for other tests, which run it in a process of its own"]
 async fn runs_an_errand_for_another_test() {
     let path = std::env::var_os(STORE).expect("only other tests run this");
-    let store = open(Path::new(&path)).await;
+    // A log so small that its pages are copied into the database all the time.
+    let options = SqliteOptions { log_pages: 50, ..SqliteOptions::default() };
+    let store: SharedStore = Arc::new(SqliteStore::open(path, options).await.expect("the store opens"));
     match std::env::var(ERRAND).expect("an errand").as_str() {
         "AppendForEver" => {
             for n in 0..RUNS {
