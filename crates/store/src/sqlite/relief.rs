@@ -1,8 +1,8 @@
 //! Copies pages from the write-ahead log into the database, so that the log can begin anew.
 //!
-//! SQLite would let whoever commits copy them, and everybody would wait for him. Here a thread of its own copies
-//! most of them while the writer goes on; what was written meanwhile is little, and the writer copies that itself,
-//! because the log begins anew only when nothing in it is missing in the database.
+//! SQLite would let whoever commits copy them, with everybody else waiting. Here a thread of its own copies most of
+//! them while the writer goes on; what was written meanwhile is little, and the writer copies that itself, because
+//! the log begins anew only when nothing in it is missing in the database.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, SyncSender};
@@ -24,8 +24,6 @@ struct Measure {
     full: i32,
     /// If that did not make it begin anew, because someone reads what is in it, it is tried again every so many.
     step: i32,
-    /// From here on the writer does not rely on others.
-    overfull: i32,
     /// So few are left to the writer.
     few: i32,
 }
@@ -33,7 +31,7 @@ struct Measure {
 impl Measure {
     fn new(full: u32) -> Self {
         let full = i32::try_from(full).unwrap_or(i32::MAX).max(1);
-        Self { full, step: (full / 4).max(1), overfull: full.saturating_mul(2), few: full / 32 }
+        Self { full, step: (full / 4).max(1), few: full / 32 }
     }
 }
 
@@ -58,7 +56,7 @@ impl Relief {
     pub(super) fn attend(writer: &mut Connection, door: Door, pages: u32) -> rusqlite::Result<Self> {
         let measure = Measure::new(pages);
         let relief = Self { measure, helper: Arc::default() };
-        let Measure { full, step, overfull, few: _ } = measure;
+        let Measure { full, step, few: _ } = measure;
         let (hand, mut due) = (relief.clone(), full);
         // Called behind every commit. What comes to nothing here is no failure of the commit.
         writer.wal_hook(Some(move |log: &mut Wal, pages: i32| {
@@ -69,7 +67,7 @@ impl Relief {
                 due = pages.saturating_add(step);
             } else if pages >= due {
                 due = pages.saturating_add(step);
-                if !hand.call(&door) || pages >= overfull {
+                if !hand.call(&door) {
                     copy(log);
                 }
             }
