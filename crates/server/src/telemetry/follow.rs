@@ -138,6 +138,7 @@ impl Follower {
                 }
             }
         }
+        drop(pages);
         if let Some(spans) = spans {
             self.make_room();
             self.runs.insert(run.clone(), Followed { spans, heard: self.clock });
