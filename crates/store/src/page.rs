@@ -92,6 +92,15 @@ impl<'a> Pages<'a> {
         Ok(Some(page.records))
     }
 
+    /// All that is left, for whoever has room for it.
+    pub async fn to_end(mut self) -> Result<Vec<Record>, StoreError> {
+        let mut records = Vec::new();
+        while let Some(page) = self.next().await? {
+            records.extend(page);
+        }
+        Ok(records)
+    }
+
     /// The page at `next`, if it was read ahead. Not the end of the log, which may have grown since.
     async fn read_ahead(&mut self) -> Option<Result<LogPage, StoreError>> {
         let mut ahead = self.ahead.pop_front()?;

@@ -3,8 +3,9 @@
 //! - [`SqliteStore`]: open it, share it, close it. Several processes may use one file at once.
 //!
 //! Writes go through one thread that makes one transaction, and one sync, of all that waits
-//! (`writer.rs`); an append is nothing but its inserts (`append.rs`, `standing.rs`). Reads have
-//! connections of their own and never wait for a write.
+//! (`writer.rs`); an append is nothing but its inserts (`append.rs`, `standing.rs`). Another copies what
+//! was written from the log into the database (`relief.rs`). Reads have connections of their own and never
+//! wait for a write.
 
 mod append;
 mod blobs;

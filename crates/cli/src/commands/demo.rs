@@ -356,10 +356,6 @@ impl Show<'_> {
 
     async fn copy(&self) -> Result<(Vec<Record>, Vec<SideRecord>), CliError> {
         let store = Arc::clone(self.store());
-        let (mut records, mut pages) = (Vec::new(), Pages::of_all(&*store, self.run));
-        while let Some(page) = pages.next().await? {
-            records.extend(page);
-        }
-        Ok((records, store.side_records(self.run).await?))
+        Ok((Pages::of_all(&*store, self.run).to_end().await?, store.side_records(self.run).await?))
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::response::Html;
 use axum::routing::get;
-use r1_event::{Record, RunId, Seq};
+use r1_event::{Record, RunId};
 use r1_protocol::registry::{self, Status};
 use r1_runtime::agent::command::{Command, Decision, Resolution, Scope};
 use r1_runtime::agent::{Budget, RunSpec, Toolset};
@@ -23,7 +23,7 @@ use r1_runtime::provider::{ProviderSpec, Scenario};
 use r1_runtime::redact::Redactor;
 use r1_runtime::replay::replay;
 use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
-use r1_store::{MemoryStore, PageLimit, SharedStore};
+use r1_store::{MemoryStore, Pages, SharedStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::net::serve;
@@ -104,7 +104,7 @@ impl House {
     }
 
     async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records
+        Pages::of_all(&*self.store, run).to_end().await.unwrap()
     }
 
     async fn until(&self, run: &RunId, type_name: &str) {

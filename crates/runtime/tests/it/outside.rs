@@ -80,7 +80,7 @@ pub(crate) async fn typed<E: EventData>(stage: &Stage, run: &RunId) -> Vec<E> {
 
 pub(crate) async fn nodes(stage: &Stage, run: &RunId) -> Vec<Node> {
     let mut graph = Graph::default();
-    let records = stage.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records;
+    let records = stage.records(run).await;
     records.iter().flat_map(|record| graph.push(record).nodes).collect()
 }
 

@@ -124,12 +124,7 @@ impl Writer {
 
 /// The whole log.
 pub async fn read_all(store: &SharedStore, run: &RunId) -> Vec<Record> {
-    let mut pages = Pages::new(&**store, run, Seq::FIRST, PageLimit::default());
-    let mut records = Vec::new();
-    while let Some(page) = pages.next().await.expect("readable") {
-        records.extend(page);
-    }
-    records
+    Pages::new(&**store, run, Seq::FIRST, PageLimit::default()).to_end().await.expect("readable")
 }
 
 /// Checks that `records` are whole logs' events that follow one another from the first.

@@ -237,7 +237,7 @@ impl Stage {
     }
 
     pub(crate) async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap().records
+        r1_store::Pages::of_all(&*self.store, run).to_end().await.unwrap()
     }
 
     /// The types of a run's events, in order.

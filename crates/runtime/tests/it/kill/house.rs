@@ -20,7 +20,7 @@ use r1_runtime::redact::Redactor;
 use r1_runtime::sandbox::{Sandbox, SandboxConfig, SandboxLayer, SandboxMode, SandboxUnavailable};
 use r1_runtime::tool::{BadInput, Subject, Tool, ToolCall, ToolContext, ToolError, ToolOutput, ToolSpec};
 use r1_runtime::workspace::Workspace;
-use r1_store::{PageLimit, SharedStore, SqliteOptions, SqliteStore};
+use r1_store::{Pages, SharedStore, SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 
 /// How often a file of another process is looked for.
@@ -98,7 +98,7 @@ impl House {
     }
 
     pub(super) async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records
+        Pages::of_all(&*self.store, run).to_end().await.unwrap()
     }
 
     pub(super) async fn state(&self, run: &RunId) -> RunState {

@@ -20,7 +20,7 @@ use r1_runtime::process::Limits;
 use r1_runtime::redact::{RedactionKey, Redactor, Secrets};
 use r1_runtime::replay::replay;
 use r1_runtime::sandbox::{SandboxLayer, SandboxMode};
-use r1_store::{MemoryStore, PageLimit, SharedStore};
+use r1_store::{MemoryStore, Pages, SharedStore};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +102,7 @@ impl House {
     }
 
     pub(super) async fn records(&self, run: &RunId) -> Vec<Record> {
-        self.store.read(run, Seq::FIRST, PageLimit::BULK).await.unwrap().records
+        Pages::of_all(&*self.store, run).to_end().await.unwrap()
     }
 
     pub(super) async fn state(&self, run: &RunId) -> RunState {

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use r1_event::cbor::Rules;
 use r1_event::id::from_hex;
-use r1_event::{Batch, Chain, Record, RunId, Seq, Version, v1};
-use r1_store::{PageLimit, SharedStore};
+use r1_event::{Batch, Chain, Record, RunId, Version, v1};
+use r1_store::{Pages, SharedStore};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -67,7 +67,7 @@ pub(crate) async fn the_bytes_are_the_same_everywhere(place: Place) {
     assert_eq!(items(&again, &path).await, first, "after a restart");
     assert_eq!(data(&again, &path).await, first, "after a restart");
     // What one store serves, every other does: the same events in a store in memory.
-    let records = again.store.read(&desk.run, Seq::FIRST, PageLimit::BULK).await.unwrap().records;
+    let records = Pages::of_all(&*again.store, &desk.run).to_end().await.unwrap();
     let elsewhere = Place::memory().open().await;
     copy(&elsewhere, &desk.run, Version::V2, records).await;
     assert_eq!(items(&Server::on(elsewhere).await, &path).await, first, "another store");
@@ -163,7 +163,7 @@ async fn ep_30_a_log_of_starling_is_served_one_to_one_and_stays_as_it_is() {
         let first: Value = serde_json::from_str(&events[0]).unwrap();
         let served_as = format!("/hecate/v1/runs/{}/events", first["run_id"].as_str().unwrap());
         assert_eq!(lines(&server, &served_as).await, events, "by the id that it is served with");
-        assert_eq!(store.read(&id, Seq::FIRST, PageLimit::BULK).await.unwrap().records, records, "{id}");
+        assert_eq!(Pages::of_all(&*store, &id).to_end().await.unwrap(), records, "{id}");
         served += 1;
     }
     assert!(served >= 3, "only {served} of {} runs", runs.len());

@@ -1,6 +1,5 @@
 //! What a run is told: messages, events from outside, files.
 
-use r1_event::Seq;
 use reqwest::Method;
 use serde_json::json;
 
@@ -75,7 +74,7 @@ async fn ep_26_a_file_is_uploaded_and_comes_with_a_message() {
     let kind = format!("/runs/{run}/artifacts?kind=patch");
     let wrong = node.request(Method::POST, &kind).header("content-type", "text/plain").body("x");
     error_of(wrong.send().await.unwrap(), 400, "validation").await;
-    let records = node.store.read(&run.parse().unwrap(), Seq::FIRST, r1_store::PageLimit::BULK).await.unwrap().records;
+    let records = r1_store::Pages::of_all(&*node.store, &run.parse().unwrap()).to_end().await.unwrap();
     let problems = r1_protocol::conformance::problems(&records, &[]);
     assert!(problems.is_empty(), "{problems:#?}");
     assert!(node.engine.instance().starts_with("r1-"));
