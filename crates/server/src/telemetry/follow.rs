@@ -138,6 +138,7 @@ impl Follower {
                 }
             }
         }
+        // Pages that are still being read ahead hold on to the store, and so to all of this.
         drop(pages);
         if let Some(spans) = spans {
             self.make_room();

@@ -39,11 +39,8 @@ pub async fn pages_of_events_that_differ_in_size_miss_none(fixture: &dyn Fixture
     writer.write((0..200).map(|n| message("s".repeat(sizes[n % sizes.len()])))).await;
     let whole = store.read(&run(1), Seq::FIRST, PageLimit { events: 1000, bytes: usize::MAX }).await.unwrap().records;
     for bytes in [1, 500, 4_000, 12_000, 100_000] {
-        let (id, mut read) = (run(1), Vec::new());
-        let mut pages = Pages::new(&*store, &id, Seq::FIRST, PageLimit { events: 50, bytes });
-        while let Some(page) = pages.next().await.unwrap() {
-            read.extend(page);
-        }
+        let (id, limit) = (run(1), PageLimit { events: 50, bytes });
+        let read = Pages::new(&*store, &id, Seq::FIRST, limit).to_end().await.unwrap();
         assert_eq!(read, whole, "in pages of {bytes} bytes");
     }
 }
@@ -58,9 +55,7 @@ pub async fn what_is_added_while_pages_are_read_is_read_too(fixture: &dyn Fixtur
         read.extend(pages.next().await.unwrap().into_iter().flatten());
         writer.write(messages(added)).await;
     }
-    while let Some(page) = pages.next().await.unwrap() {
-        read.extend(page);
-    }
+    read.extend(pages.to_end().await.unwrap());
     assert_eq!(read, read_all(&store, &run(1)).await);
     assert_eq!(read.len(), 19);
 }
